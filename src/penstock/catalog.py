@@ -1,0 +1,116 @@
+"""The names of a lake, attached to Spark's in-memory catalog as statements need them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import from_spark
+from penstock.names import Name, quote
+from penstock.relations import Relation
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.lake import Lake
+
+_catalogs: dict[str, Catalog] = {}
+_making = threading.Lock()
+
+
+def catalog_of(spark: SparkSession) -> Catalog:
+    """The catalog of this process's Spark: every session of a process shares one."""
+    application = spark.sparkContext.applicationId
+    with _making:
+        return _catalogs.setdefault(application, Catalog())
+
+
+class Catalog:
+    """What has been attached, and as what."""
+
+    def __init__(self) -> None:
+        self._attached: dict[Name, Relation] = {}
+        self._schemas: set[str] = set()
+        self._lock = threading.RLock()
+
+    def attach_mentioned(self, spark: SparkSession, lake: Lake, text: str) -> None:
+        """Attach every relation of the lake that a text names."""
+        self.attach(spark, lake, lake.mentioned(text))
+
+    def attach(self, spark: SparkSession, lake: Lake, names: Iterable[Name]) -> None:
+        for name in sorted(names, key=str):
+            relation = lake.find(name)
+            if relation is None:
+                self.forget(spark, name)
+            else:
+                self._attach(spark, lake, relation)
+
+    def attach_schema(self, spark: SparkSession, schema: str) -> None:
+        with self._lock:
+            if schema not in self._schemas:
+                _run(spark, f"create database if not exists {quote(schema)}")
+                self._schemas.add(schema)
+
+    def forget(self, spark: SparkSession, name: Name) -> None:
+        """Take a name out of the catalog: all are external, so no data goes with it."""
+        with self._lock:
+            relation = self._attached.pop(name, None)
+            if relation is not None:
+                _run(spark, f"drop {'view' if relation.kind == 'view' else 'table'} if exists {name.sql}")
+                if relation.kind == "table":
+                    _invalidate(spark, relation.location)
+
+    def note(self, relation: Relation) -> None:
+        """Remember what Spark attached itself, by CREATE TABLE."""
+        with self._lock:
+            self._attached[relation.name] = relation
+
+    def _attach(self, spark: SparkSession, lake: Lake, relation: Relation) -> None:
+        with self._lock:
+            known = self._attached.get(relation.name)
+            if relation.kind == "view":
+                # Its inputs may have changed though the view has not.
+                self.attach_mentioned(spark, lake, lake.view(relation).sql)
+            if known == relation and known.stamp == relation.stamp:
+                if relation.kind == "files":
+                    _run(spark, f"refresh table {relation.name.sql}")
+                return
+            if known is not None and (known.kind != "view" or relation.kind != "view"):
+                self.forget(spark, relation.name)
+            self.attach_schema(spark, relation.name.schema)
+            _run(spark, _definition(lake, relation))
+            self._attached[relation.name] = relation
+
+
+def _definition(lake: Lake, relation: Relation) -> str:
+    if relation.kind == "view":
+        return f"create or replace view {relation.name.sql} with schema evolution as\n{lake.view(relation).sql}"
+    options = ""
+    format = "delta"
+    if relation.kind == "files" and relation.link is not None:
+        format = relation.link.format
+        pairs = ", ".join(f"{_literal(key)} {_literal(value)}" for key, value in relation.link.options.items())
+        options = f" options ({pairs})" if pairs else ""
+    return (
+        f"create table if not exists {relation.name.sql} using {format}{options}"
+        f" location {_literal(lake.for_spark(relation.location))}"
+    )
+
+
+def _literal(text: str) -> str:
+    return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _run(spark: SparkSession, text: str) -> None:
+    try:
+        spark.sql(text)
+    except Exception as error:
+        raise from_spark(error, text) from None
+
+
+def _invalidate(spark: SparkSession, location: str) -> None:
+    """Delta keeps the logs that it has read: one that is gone, or was made anew, must not be served."""
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(location)
+    jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(spark._jsparkSession, path)

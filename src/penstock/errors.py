@@ -1,0 +1,92 @@
+"""One error class: what happened, where, and what to do next."""
+
+from __future__ import annotations
+
+import re
+
+
+class PenstockError(Exception):
+    """An error for people.
+
+    >>> str(PenstockError("No such table", where="silver.orders", fix="Check the name."))
+    'No such table (silver.orders). Check the name.'
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, fix: str | None = None) -> None:
+        self.what = what
+        self.where = where
+        self.fix = fix
+        message = what if where is None else f"{what} ({where})"
+        if fix is not None:
+            message = f"{message.rstrip('.')}. {fix}"
+        super().__init__(message)
+
+
+class UnreadableTable(PenstockError):
+    """A folder with a `_delta_log` that can't be read: never the same as no table."""
+
+
+class UnsupportedTable(PenstockError):
+    """A table whose protocol delta-rs does not know; Spark may still read it."""
+
+
+class NotFound(PenstockError):
+    """A relation, file or folder that is not there."""
+
+
+class StatementError(PenstockError):
+    """Spark refused or failed a statement: its condition, its message, no Java stack."""
+
+    def __init__(self, message: str, *, condition: str | None, sql: str | None = None) -> None:
+        self.condition = condition
+        self.sql = sql
+        super().__init__(message)
+
+
+_JAVA_FRAME = re.compile(r"^\s+at \S+|^\s*\.\.\. \d+ more$|^Driver stacktrace:$")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+_JAVA_CLASS = re.compile(r"^(?:: )?(?:[a-z][\w$]*\.)+[A-Z][\w$.]*(?:Exception|Error)\w*: ?")
+# Spark ends some messages with its logical plan.
+_PLAN_FOLLOWS = re.compile(r"line \d+ pos \d+;$")
+_LINE = re.compile(r"\(?\bline (\d+)(?:, pos(?:ition)?:? \d+)?")
+# The head of a failed task: which stage, task and executor it was says nothing to the author of the SQL.
+_TASK_HEAD = re.compile(r"Job aborted due to stage failure: .*?: (?=(?:[a-z][\w$]*\.)+[A-Z])", re.DOTALL)
+
+
+def condition_of(error: BaseException) -> str | None:
+    """The error condition that Spark or Delta gave, e.g. DELTA_CONCURRENT_APPEND."""
+    get = getattr(error, "getCondition", None)
+    condition = get() if callable(get) else None
+    if condition is None:
+        found = _CONDITION.search(_plain(error))
+        condition = found.group(1) if found else None
+    return condition
+
+
+def from_spark(error: BaseException, sql: str | None = None) -> StatementError:
+    """Spark's error as one message: condition, text, and the SQL line it points to."""
+    text = _plain(error)
+    condition = condition_of(error)
+    if "== SQL" not in text and sql is not None and (found := _LINE.search(text)):
+        lines = sql.splitlines()
+        number = int(found.group(1))
+        if 0 < number <= len(lines):
+            text = f"{text}\n  line {number}: {lines[number - 1].strip()}"
+    return StatementError(text, condition=condition, sql=sql)
+
+
+def _plain(error: BaseException) -> str:
+    """The message without Java's class names and frames."""
+    java = getattr(error, "java_exception", None)
+    text = str(java.toString()) if java is not None else str(error)
+    text = _TASK_HEAD.sub("", text)
+    kept: list[str] = []
+    for line in text.splitlines():
+        if _JAVA_FRAME.match(line) or line.startswith(("Caused by:", "JVM stacktrace:")):
+            if kept:
+                break
+            continue
+        kept.append(_JAVA_CLASS.sub("", line))
+        if _PLAN_FOLLOWS.search(line):
+            break
+    return "\n".join(kept).strip() or type(error).__name__

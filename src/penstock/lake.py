@@ -1,0 +1,441 @@
+"""The lake: which relations there are and where. A folder each; no catalog, and no JVM to find them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from penstock import sql
+from penstock.errors import NotFound, PenstockError, UnsupportedTable
+from penstock.names import Name, check_part
+from penstock.relations import (
+    LEDGER_FOLDER,
+    LINK_FILE,
+    LOG_FOLDER,
+    VIEW_FILE,
+    Link,
+    Relation,
+    View,
+    digest,
+)
+from penstock.runner import Runner
+from penstock.settings import SessionSettings
+from penstock.storage import Storage, is_uri, join, normalize
+from penstock.table import Column, Table
+
+if TYPE_CHECKING:
+    from delta.tables import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
+
+_FIRST_COMMIT = f"{LOG_FOLDER}/00000000000000000000.json"
+_WRITE_MODES = ("append", "overwrite", "error", "ignore")
+# Spark reads S3 and ADLS through Hadoop's clients, which have schemes of their own.
+_HADOOP_SCHEMES = {"s3": "s3a", "az": "abfss", "adl": "abfss"}
+
+
+class Lake:
+    """A folder of relations, `<root>/<schema>/<identifier>/`.
+
+    >>> lake = connect("./lake")                          # doctest: +SKIP
+    >>> lake.sql("select * from silver.orders").show()    # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        settings: SessionSettings | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.root = normalize(root)
+        self.settings = settings or SessionSettings()
+        self.storage_options = {str(key): str(value) for key, value in (storage_options or {}).items()}
+        self.read_only = read_only
+        self.storage = Storage(self.root, self.storage_options)
+        self.links: dict[Name, Link] = {}
+        """Locations that the caller knows of, besides those that `_link.json` files tell."""
+        self._threads = threading.local()
+
+    def __repr__(self) -> str:
+        return f"Lake({self.root!r})"
+
+    # What there is
+
+    def schemas(self) -> list[str]:
+        """The schemas on disk."""
+        self.storage.check_root(writable=False)
+        return [folder for folder in self.storage.folders("") if not folder.startswith((".", "_"))]
+
+    def tables(self) -> list[Relation]:
+        """Every relation of the lake, read from disk."""
+        return [relation for schema in self.schemas() for relation in self.relations(schema)]
+
+    def relations(self, schema: str) -> list[Relation]:
+        """The relations of one schema, those with a location elsewhere included."""
+        schema = check_part(schema, "schema").lower()
+        folder = self._schema_folder(schema)
+        on_disk = {Name(schema, identifier) for identifier in self.storage.folders(folder)}
+        linked = {name for name in self.links if name.schema == schema}
+        found = (self.find(name) for name in sorted(on_disk | linked, key=str))
+        return [relation for relation in found if relation is not None]
+
+    def find(self, name: Name) -> Relation | None:
+        """What a name stands for; None only when there is no such relation."""
+        folder = self._folder(name)
+        here = join(self.root, folder)
+        if (entry := self.storage.head(f"{folder}/{VIEW_FILE}")) is not None:
+            return Relation(name, "view", here, f"{entry.modified.timestamp()}-{entry.size}")
+        link = self.link_of(name)
+        if link is not None and link.format != "delta":
+            return Relation(name, "files", link.location, digest(link), link)
+        place = Storage(link.location, self.storage_options) if link is not None else self.storage
+        prefix = "" if link is not None else f"{folder}/"
+        first = place.head(f"{prefix}{_FIRST_COMMIT}")
+        if first is not None or place.has_folder(f"{prefix}{LOG_FOLDER}"):
+            stamp = "" if first is None else f"{first.modified.timestamp()}-{first.size}"
+            return Relation(name, "table", link.location if link is not None else here, stamp, link)
+        return None
+
+    def get(self, name: str | Name) -> Relation:
+        """What a name stands for; an error where it stands for nothing."""
+        name = Name.parse(name) if isinstance(name, str) else name
+        relation = self.find(name)
+        if relation is None:
+            raise NotFound(f"There is no relation {name}", where=self.root, fix="`lake.tables()` lists what there is.")
+        return relation
+
+    def mentioned(self, text: str) -> set[Name]:
+        """The names in a SQL text that may be relations of this lake."""
+        pairs = sql.mentioned(text)
+        known = {name.schema for name in self.links}
+        schemas = {schema.lower() for schema in self.schemas()} | known if pairs else set()
+        names = set()
+        for schema, identifier in pairs:
+            if schema in schemas:
+                try:
+                    names.add(Name(schema, identifier))
+                except PenstockError:
+                    continue  # a path in backticks, or another name that no folder can have
+        return names
+
+    def log_of(self, name: str | Name) -> Table:
+        """The Delta log of a table, without a JVM."""
+        relation = self.get(name)
+        if relation.kind != "table":
+            raise PenstockError(f"{relation} is a {relation.kind}, and has no Delta log")
+        return Table.open(relation.location, self.storage_options)
+
+    def columns(self, name: str | Name) -> list[Column]:
+        """A relation's columns: from its log or its `_view.json`; from Spark where only Spark can tell."""
+        relation = self.get(name)
+        if relation.kind == "view":
+            return list(self.view(relation).columns)
+        if relation.kind == "table":
+            try:
+                return Table.open(relation.location, self.storage_options, files=False).columns
+            except UnsupportedTable:
+                pass
+        return self.runner.columns_of_relation(relation.name.sql)
+
+    def last_modified(self, name: str | Name) -> datetime:
+        """When a relation's data last changed, without a JVM."""
+        relation = self.get(name)
+        if relation.kind == "table":
+            return Table.open(relation.location, self.storage_options, files=False).last_modified
+        if relation.kind == "view":
+            inputs = [self.last_modified(Name.parse(other)) for other in self.view(relation).inputs]
+            if not inputs:
+                raise PenstockError(f"The view {relation} reads no relation of the lake, so nothing dates it")
+            return max(inputs)
+        entries = Storage(relation.location, self.storage_options).list("")
+        dates = [entry.modified for entry in entries]
+        if not dates:
+            raise NotFound(f"There are no files behind {relation}", where=relation.location)
+        return max(dates)
+
+    # Python's way in
+
+    @property
+    def runner(self) -> Runner:
+        """This thread's runner."""
+        if not hasattr(self._threads, "runner"):
+            self._threads.runner = Runner(self)
+        runner: Runner = self._threads.runner
+        return runner
+
+    @property
+    def spark(self) -> SparkSession:
+        """This thread's Spark session; the first use starts Spark."""
+        return self.runner.spark
+
+    def sql(self, text: str) -> DataFrame:
+        """Run a statement; the names in it are found on disk."""
+        result = self.runner.run(text)
+        if result.frame is None:
+            return self.spark.createDataFrame([], "result string")
+        return result.frame
+
+    def table(self, name: str) -> DataFrame:
+        """A relation as a PySpark DataFrame."""
+        return self.runner.table(self.get(name).name)
+
+    def delta(self, name: str) -> DeltaTable:
+        """A table as Delta's own DeltaTable: merge, update, delete, history, optimize, vacuum."""
+        from delta.tables import DeltaTable
+
+        relation = self.get(name)
+        if relation.kind != "table":
+            raise PenstockError(f"{relation} is a {relation.kind}, not a Delta table")
+        self.check_writable()
+        return DeltaTable.forPath(self.spark, self.for_spark(relation.location))
+
+    def write(
+        self,
+        frame: DataFrame,
+        name: str,
+        mode: str = "append",
+        *,
+        partition_by: list[str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write a DataFrame to a table by name; schema and table are made where they are not there."""
+        self.check_writable()
+        if mode not in _WRITE_MODES:
+            raise PenstockError(f"{mode!r} is not a mode", fix=f"Use one of {', '.join(_WRITE_MODES)}.")
+        target = Name.parse(name)
+        existing = self.find(target)
+        if existing is not None and existing.kind != "table":
+            raise PenstockError(f"{target} is a {existing.kind}, not a table", fix="Drop it first.")
+        writer = frame.write.format("delta").mode(mode).options(**dict(properties or {}))
+        if mode == "overwrite":
+            writer = writer.option("overwriteSchema", "true")
+        if partition_by:
+            writer = writer.partitionBy(*partition_by)
+        self.create_schema(target.schema)
+        writer.save(self.for_spark(self.location_of(target)))
+
+    # Changing the lake
+
+    def check_writable(self) -> None:
+        if self.read_only:
+            raise PenstockError("This lake is open for reading only", where=self.root, fix="Connect without read_only.")
+
+    def create_schema(self, schema: str) -> None:
+        self.check_writable()
+        self.storage.check_root(writable=True)
+        self.storage.make_folder(self._schema_folder(check_part(schema, "schema").lower()))
+
+    def drop_schema(self, schema: str, *, cascade: bool = True) -> None:
+        """Drop the relations of a schema; what is no relation stays, and so does its folder then."""
+        self.check_writable()
+        relations = self.relations(schema)
+        if relations and not cascade:
+            raise PenstockError(f"The schema {schema} is not empty", fix="Add CASCADE to drop its relations too.")
+        for relation in relations:
+            self.drop(relation.name)
+        folder = self._schema_folder(schema.lower())
+        if self.storage.has_folder(folder) and not self.storage.folders(folder):
+            if next(self.storage.list(folder), None) is None:
+                self.storage.delete_folder(folder)
+
+    def drop(self, name: Name, *, missing_ok: bool = False, owns_location: bool = False) -> None:
+        """Remove one relation's folder; data elsewhere goes only when the caller owns its location."""
+        self.check_writable()
+        relation = self.find(name)
+        if relation is None:
+            if not missing_ok:
+                raise NotFound(f"There is no relation {name} to drop", where=self.root)
+            return
+        if relation.link is not None:
+            if owns_location and relation.kind == "table":
+                self._drop_elsewhere(relation)
+            self.links.pop(name, None)
+        folder = self._folder(name)
+        # The log goes first: what is left of a drop that was cut short is then no table.
+        self.storage.delete_folder(f"{folder}/{LOG_FOLDER}")
+        self.storage.delete_folder(folder)
+
+    def rename(self, old: Name, new: Name) -> None:
+        self.check_writable()
+        relation = self.get(old)
+        if self.find(new) is not None:
+            raise PenstockError(f"{new} is there already, so {old} can't take its name", fix="Drop it first.")
+        self.storage.move_folder(self._folder(old), self._folder(new))
+        if relation.link is not None:
+            self.links[new] = self.links.pop(old, relation.link)
+
+    def create_view(
+        self,
+        name: Name,
+        query: str,
+        *,
+        description: str | None = None,
+        comments: Mapping[str, str] | None = None,
+        runner: Runner | None = None,
+    ) -> View:
+        """Make a view that every later process sees; Spark checks its SQL first."""
+        self.check_writable()
+        columns = tuple(
+            Column(column.name, column.type, column.nullable, (comments or {}).get(column.name, column.comment))
+            for column in (runner or self.runner).columns_of(query)
+        )
+        view = View(query, columns, description, self._inputs(query, name))
+        self.create_schema(name.schema)
+        self._keep_links(view)
+        self.storage.write(f"{self._folder(name)}/{VIEW_FILE}", view.to_bytes())
+        return view
+
+    def view(self, relation: Relation) -> View:
+        path = f"{self._folder(relation.name)}/{VIEW_FILE}"
+        return View.from_bytes(self.storage.read(path), join(self.root, path))
+
+    def view_is_current(
+        self,
+        name: Name,
+        query: str,
+        *,
+        description: str | None = None,
+        comments: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Whether making this view would change nothing: its SQL, its docs and its inputs are as they were."""
+        relation = self.find(name)
+        if relation is None or relation.kind != "view":
+            return False
+        view = self.view(relation)
+        known = {column.name: column.comment for column in view.columns if column.comment}
+        return (
+            view.sql == query
+            and view.description == description
+            and {column: text for column, text in known.items() if column in (comments or {})} == dict(comments or {})
+            and view.inputs == self._inputs(query, name)
+        )
+
+    def link(self, name: Name, link: Link) -> None:
+        """Let a name stand for data elsewhere, for every later reader."""
+        self.check_writable()
+        self.create_schema(name.schema)
+        self.storage.write(f"{self._folder(name)}/{LINK_FILE}", link.to_bytes())
+
+    def table_made(self, name: Name, link: Link | None) -> None:
+        """After the commit that made a table: it is no view any more, and its location is known to all."""
+        folder = self._folder(name)
+        if link is not None:
+            self.link(name, link)
+        if self.storage.exists(f"{folder}/{VIEW_FILE}"):
+            self.storage.delete(f"{folder}/{VIEW_FILE}")
+
+    def clone(self, source: Name, target: Name, runner: Runner | None = None) -> None:
+        """A shallow clone, with the source's ledger and transaction marks, so that it goes on where that stopped."""
+        relation = self.get(source)
+        runner = runner or self.runner
+        self.create_schema(target.schema)
+        folder = self._folder(target)
+        if relation.link is None:
+            for entry in list(self.storage.list(f"{self._folder(source)}/{LEDGER_FOLDER}")):
+                below = entry.path.split(f"/{LEDGER_FOLDER}/", 1)[1]
+                self.storage.write(f"{folder}/{LEDGER_FOLDER}/{below}", self.storage.read(entry.path))
+        runner.run(f"create or replace table {target.sql} shallow clone {source.sql}")
+        cloned = Table.open(join(self.root, folder), self.storage_options)
+        number = Table.open(relation.location, self.storage_options).mark
+        if number is not None:
+            cloned.commit_mark(number)
+
+    # Where things lie
+
+    def location_of(self, name: Name) -> str:
+        """Where a table of this name is, or would be made."""
+        link = self.link_of(name)
+        return link.location if link is not None else join(self.root, self._folder(name))
+
+    def link_of(self, name: Name) -> Link | None:
+        if name in self.links:
+            return self.links[name]
+        path = f"{self._folder(name)}/{LINK_FILE}"
+        if not self.storage.exists(path):
+            return None
+        return Link.from_bytes(self.storage.read(path), join(self.root, path))
+
+    def is_linked_on_disk(self, name: Name) -> bool:
+        return self.storage.exists(f"{self._folder(name)}/{LINK_FILE}")
+
+    def for_spark(self, location: str) -> str:
+        """A location as Hadoop's file systems spell it."""
+        if not is_uri(location):
+            return location
+        scheme, rest = location.split("://", 1)
+        return f"{_HADOOP_SCHEMES.get(scheme, scheme)}://{rest}"
+
+    def _folder(self, name: Name) -> str:
+        schema = self._schema_folder(name.schema)
+        return f"{schema}/{self._as_on_disk(schema, name.identifier)}"
+
+    def _schema_folder(self, schema: str) -> str:
+        return self._as_on_disk("", schema)
+
+    def _as_on_disk(self, parent: str, wanted: str) -> str:
+        """Names know no case, folders may: take the one that is there."""
+        path = f"{parent}/{wanted}" if parent else wanted
+        if not self.storage.local or self.storage.has_folder(path):
+            return wanted
+        return next((folder for folder in self.storage.folders(parent) if folder.lower() == wanted), wanted)
+
+    def _inputs(self, query: str, itself: Name) -> dict[str, str]:
+        """The relations that a query reads, each with a digest of what the query can see of it."""
+        inputs = {}
+        for name in sorted(self.mentioned(query) - {itself}, key=str):
+            relation = self.find(name)
+            if relation is not None:
+                inputs[str(name)] = self._digest(relation)
+        return inputs
+
+    def _digest(self, relation: Relation) -> str:
+        if relation.kind == "files":
+            return digest(relation.link)
+        columns = [(column.name, column.type) for column in self.columns(relation.name)]
+        return digest(relation.kind, relation.location, columns)
+
+    def _keep_links(self, view: View) -> None:
+        """A view must be readable without the project that told us where its inputs lie."""
+        for other in map(Name.parse, view.inputs):
+            if other in self.links and not self.is_linked_on_disk(other):
+                self.link(other, self.links[other])
+
+    def _drop_elsewhere(self, relation: Relation) -> None:
+        """Remove the data of a table outside of its folder, unless that would take more than the table."""
+        place, root = PurePosixPath(relation.location), PurePosixPath(self.root)
+        if place == root or place in root.parents:
+            raise PenstockError(
+                f"The location of {relation} holds the lake itself, so it is not dropped", where=relation.location
+            )
+        storage = Storage(relation.location, self.storage_options)
+        if not storage.has_folder(LOG_FOLDER):
+            raise PenstockError(
+                f"The location of {relation} is no Delta table, so it is not dropped", where=relation.location
+            )
+        storage.delete_folder(LOG_FOLDER)
+        storage.delete_folder("")
+
+
+def connect(
+    root: str,
+    *,
+    session: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    read_only: bool = False,
+) -> Lake:
+    """Open a lake. Nothing is started, and nothing is written.
+
+    >>> connect("./lake", session={"memory": "4g"})    # doctest: +SKIP
+    """
+    lake = Lake(
+        root,
+        settings=SessionSettings.from_mapping(session),
+        storage_options=storage_options,
+        read_only=read_only,
+    )
+    lake.storage.check_root(writable=not read_only)
+    return lake

@@ -1,0 +1,108 @@
+"""What a name stands for, and the two small files that say so where a Delta log does not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from penstock.errors import PenstockError
+from penstock.names import Name
+from penstock.table import Column
+
+FORMAT = 1
+VIEW_FILE = "_view.json"
+LINK_FILE = "_link.json"
+LOG_FOLDER = "_delta_log"
+LEDGER_FOLDER = "_checkpoint"
+
+Kind = Literal["table", "view", "files"]
+FILE_FORMATS = ("parquet", "csv", "json", "orc", "avro", "text")
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table, a view, or files that are read as a table."""
+
+    name: Name
+    kind: Kind
+    location: str
+    stamp: str = field(default="", compare=False)
+    """Another one means that the name must be attached to Spark again."""
+    link: Link | None = None
+    """Set where the data lies outside of the relation's own folder."""
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A relation whose data lies elsewhere."""
+
+    location: str
+    format: str = "delta"
+    options: dict[str, str] = field(default_factory=dict, hash=False)
+
+    def to_bytes(self) -> bytes:
+        return _dump({"location": self.location, "format": self.format, "options": self.options})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> Link:
+        content = _load(data, where, ("location", "format"))
+        return cls(content["location"], content["format"], dict(content.get("options") or {}))
+
+
+@dataclass(frozen=True)
+class View:
+    """A view that outlives the process: its SQL, and what it was when it was made."""
+
+    sql: str
+    columns: tuple[Column, ...]
+    description: str | None = None
+    inputs: dict[str, str] = field(default_factory=dict, hash=False)
+    """What it reads, each with a digest of its columns: when both are as they were, there is nothing to do."""
+
+    def to_bytes(self) -> bytes:
+        return _dump(asdict(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> View:
+        content = _load(data, where, ("sql", "columns"))
+        return cls(
+            sql=content["sql"],
+            columns=tuple(Column(**column) for column in content["columns"]),
+            description=content.get("description"),
+            inputs=dict(content.get("inputs") or {}),
+        )
+
+
+def digest(*parts: Any) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=asdict).encode()).hexdigest()[:16]
+
+
+def _dump(content: dict[str, Any]) -> bytes:
+    return json.dumps({"format_version": FORMAT, **content}, indent=2, ensure_ascii=False).encode()
+
+
+def _load(data: bytes, where: str, required: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        content = json.loads(data)
+        number = content["format_version"]
+        missing = [key for key in required if key not in content]
+    except (ValueError, KeyError, TypeError) as error:
+        raise PenstockError(
+            "This file is not what penstock wrote",
+            where=where,
+            fix="Run the model that makes it again with the file moved away.",
+        ) from error
+    if number != FORMAT:
+        raise PenstockError(
+            f"This file has format {number}, and only {FORMAT} is known here",
+            where=where,
+            fix="Upgrade dbt-penstock.",
+        )
+    if missing:
+        raise PenstockError(f"This file lacks {', '.join(missing)}", where=where, fix="Run the model again.")
+    return dict(content)

@@ -1,0 +1,290 @@
+"""Runs statements, one after the other, in one Spark session."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from penstock import session, sql
+from penstock.catalog import Catalog, catalog_of
+from penstock.errors import PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
+from penstock.names import Name
+from penstock.relations import Link
+from penstock.table import Column, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.lake import Lake
+
+log = logging.getLogger("penstock.runner")
+Outcome = TypeVar("Outcome")
+
+# A statement that lost against another writer has committed nothing, so it may run again on the new state.
+_LOST_A_RACE = (
+    "DELTA_CONCURRENT_APPEND",
+    "DELTA_CONCURRENT_DELETE_READ",
+    "DELTA_CONCURRENT_DELETE_DELETE",
+    "DELTA_CONCURRENT_WRITE",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+)
+_ATTEMPTS = 12
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a commit did, as the table's log tells it."""
+
+    version: int
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.rows_inserted + self.rows_updated + self.rows_deleted
+
+    @classmethod
+    def from_commit(cls, commit: Mapping[str, Any]) -> Written:
+        metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if _is_count(value)}
+
+        def first(*keys: str) -> int:
+            return next((metrics[key] for key in keys if key in metrics), 0)
+
+        return cls(
+            version=int(commit["version"]),
+            rows_inserted=first("numTargetRowsInserted", "numOutputRows"),
+            rows_updated=first("numTargetRowsUpdated", "numUpdatedRows"),
+            rows_deleted=first("numTargetRowsDeleted", "numDeletedRows"),
+            files=first("numTargetFilesAdded", "numFiles", "numAddedFiles"),
+            bytes=first("numTargetBytesAdded", "numOutputBytes", "numAddedBytes"),
+        )
+
+
+@dataclass
+class Result:
+    """A statement that ran: its rows, if it has any, and what it wrote."""
+
+    query_id: str
+    statement: sql.Statement
+    frame: DataFrame | None = None
+    written: Written | None = field(default=None)
+
+
+class Runner:
+    """One thread's way to Spark: a session of its own, started by the first statement that needs it."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self._session: SparkSession | None = None
+        self._tag: str | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        if self._session is None:
+            self._session = session.spark_session(self.lake.settings)
+        return self._session
+
+    @property
+    def _catalog(self) -> Catalog:
+        return catalog_of(self.spark)
+
+    def run(self, text: str, conf: Mapping[str, str] | None = None) -> Result:
+        """Run one statement; a query comes back as a DataFrame that has not been read yet."""
+        statement = sql.read(text)
+        result = Result(query_id=str(uuid.uuid4()), statement=statement)
+        if statement.changes_data:
+            self.lake.check_writable()
+        if self._by_the_lake(statement):
+            return result
+        with self.tagged(result.query_id), self._conf(conf or {}):
+            if statement.changes_data:
+                result.frame = self._write(statement, result.query_id)
+                result.written = self._written(statement, result.query_id)
+            else:
+                result.frame = self._resolving(text)
+        return result
+
+    def table(self, name: Name) -> DataFrame:
+        self._catalog.attach(self.spark, self.lake, [name])
+        return self.spark.table(name.sql)
+
+    def columns_of(self, text: str) -> list[Column]:
+        """The columns of a query, without running it."""
+        return self._columns(self._resolving(text))
+
+    def columns_of_relation(self, name: str) -> list[Column]:
+        """The columns of whatever this session knows by a name, a temporary view too."""
+        return self._columns(self._resolving(f"select * from {name}"))
+
+    def cancel(self) -> None:
+        """Stop what runs now, from another thread."""
+        if self._tag is not None:
+            session.cancel(self._tag)
+
+    @contextmanager
+    def tagged(self, tag: str) -> Iterator[None]:
+        """Spark jobs started inside can be cancelled."""
+        context = self.spark.sparkContext
+        context.addJobTag(tag)
+        self._tag = tag
+        try:
+            yield
+        finally:
+            self._tag = None
+            context.removeJobTag(tag)
+
+    def retrying(self, attempt: Callable[[], Outcome]) -> Outcome:
+        """Run again, on the new state, what lost against another writer."""
+        for number in range(1, _ATTEMPTS + 1):
+            try:
+                return attempt()
+            except StatementError as error:
+                lost = (error.condition or "").startswith(_LOST_A_RACE)
+                if not lost or number == _ATTEMPTS:
+                    raise
+                pause = min(0.1 * 2**number, 5.0) * random.uniform(0.5, 1.0)
+                log.info("another writer was first (%s); again in %.1f s", error.condition, pause)
+                time.sleep(pause)
+        raise AssertionError("unreachable")
+
+    def _write(self, statement: sql.Statement, query_id: str) -> DataFrame:
+        text = statement.text
+        target = statement.target
+        link = None
+        if statement.verb in ("CREATE", "REPLACE") and statement.object == "TABLE" and target is not None:
+            link = self._link_named(statement) or self.lake.link_of(target)
+            location = self.lake.location_of(target)
+            text = sql.with_location(statement, self.lake.for_spark(location))
+            self._catalog.attach_schema(self.spark, target.schema)
+            found = self.lake.find(target)
+            if found is None or found.kind != "table":
+                self._catalog.forget(self.spark, target)
+        own = {} if self.spark.conf.get(_USER_METADATA, None) else {_USER_METADATA: query_id}
+        with self._conf(own):
+            frame = self.retrying(lambda: self._resolving(text))
+        if target is not None and statement.verb in ("CREATE", "REPLACE"):
+            self.lake.table_made(target, link)
+            if (made := self.lake.find(target)) is not None:
+                self._catalog.note(made)
+        return frame
+
+    def _link_named(self, statement: sql.Statement) -> Link | None:
+        if "LOCATION" not in statement.words:
+            return None
+        return Link(sql.string_after(statement, "LOCATION"))
+
+    def _resolving(self, text: str) -> DataFrame:
+        """Give the text to Spark, with the names that it needs attached."""
+        self._catalog.attach_mentioned(self.spark, self.lake, text)
+        tried: set[Name] = set()
+        while True:
+            try:
+                return self.spark.sql(text)
+            except Exception as error:
+                name = self._missing(error)
+                if name is None or name in tried or self.lake.find(name) is None:
+                    raise from_spark(error, text) from error
+                tried.add(name)
+                self._catalog.attach(self.spark, self.lake, [name])
+
+    def _missing(self, error: Exception) -> Name | None:
+        if condition_of(error) != "TABLE_OR_VIEW_NOT_FOUND":
+            return None
+        parameters = error.getMessageParameters() if hasattr(error, "getMessageParameters") else None
+        try:
+            return Name.parse((parameters or {}).get("relationName", ""))
+        except PenstockError:
+            return None
+
+    def _by_the_lake(self, statement: sql.Statement) -> bool:
+        """What SQL would do to Spark's catalog alone is done to the lake."""
+        lake, verb, kind = self.lake, statement.verb, statement.object
+        if statement.temporary:
+            return False
+        if kind in ("SCHEMA", "DATABASE", "NAMESPACE"):
+            if verb == "CREATE":
+                lake.create_schema(statement.parts[-1])
+                return True
+            if verb == "DROP":
+                lake.drop_schema(statement.parts[-1], cascade="CASCADE" in statement.words)
+                return True
+            return False
+        target = statement.target
+        if target is None:
+            return False
+        if verb == "DROP" and kind in ("TABLE", "VIEW"):
+            lake.drop(target, missing_ok="EXISTS" in statement.words)
+            return True
+        if verb == "ALTER" and "RENAME" in statement.words and "COLUMN" not in statement.words:
+            lake.rename(target, Name.parse(sql.text_after(statement, "RENAME", "TO")))
+            return True
+        if verb == "CREATE" and kind == "VIEW":
+            if "EXISTS" in statement.words and lake.find(target) is not None:
+                return True
+            view = sql.view_text(statement)
+            query = view.query
+            if view.columns:
+                names = ", ".join(f"`{column}`" for column in view.columns)
+                query = f"select * from (\n{query}\n) as v({names})"
+            lake.create_view(target, query, description=view.comment, runner=self)
+            return True
+        return False
+
+    @contextmanager
+    def _conf(self, conf: Mapping[str, str]) -> Iterator[None]:
+        """Settings for one statement: unset right after, because Delta would apply them to the next as well."""
+        if not conf:
+            yield
+            return
+        settings = self.spark.conf
+        before = {key: settings.get(key, None) for key in conf}
+        for key, value in conf.items():
+            settings.set(key, value)
+        try:
+            yield
+        finally:
+            for key, old in before.items():
+                if old is None:
+                    settings.unset(key)
+                else:
+                    settings.set(key, old)
+
+    def _written(self, statement: sql.Statement, query_id: str) -> Written | None:
+        """What the statement committed, found by the id that its commit carries."""
+        target = statement.target
+        relation = self.lake.find(target) if target is not None else None
+        if relation is None or relation.kind != "table":
+            return None
+        try:
+            commits = Table.open(relation.location, self.lake.storage_options, files=False).history(20)
+        except UnsupportedTable:
+            return None
+        ours = next((commit for commit in commits if commit.get("userMetadata") == query_id), None)
+        return None if ours is None else Written.from_commit(ours)
+
+    @staticmethod
+    def _columns(frame: DataFrame) -> list[Column]:
+        return [
+            Column(
+                name=field.name,
+                type=field.dataType.simpleString(),
+                nullable=field.nullable,
+                comment=(field.metadata or {}).get("comment"),
+            )
+            for field in frame.schema.fields
+        ]
+
+
+def _is_count(value: Any) -> bool:
+    return str(value).isdigit()

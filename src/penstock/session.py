@@ -1,0 +1,203 @@
+"""The one Spark session of this process: started at the first statement that needs it, and silent."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import PenstockError
+from penstock.jars import delta_jars
+from penstock.memory import driver_memory
+from penstock.settings import SessionSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("penstock.session")
+
+_FOLDER_PREFIX = "penstock-"
+_starting = threading.Lock()
+
+
+def spark_session(settings: SessionSettings) -> SparkSession:
+    """A new Spark session, with its own settings and temporary views, on this process's one Spark."""
+    with _starting:
+        root = _running() or _start(settings)
+    session = root.newSession()
+    for key, value in settings.spark_config.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def is_running() -> bool:
+    """Whether this process has a Spark; asking starts none."""
+    return "pyspark" in sys.modules and _running() is not None
+
+
+def cancel(tag: str) -> None:
+    """Stop the jobs that carry a tag, from any thread."""
+    if is_running():
+        from pyspark import SparkContext
+
+        context = SparkContext._active_spark_context
+        if context is not None:
+            context.cancelJobsWithTag(tag)
+
+
+def stop() -> None:
+    """End this process's Spark, where it runs."""
+    root = _running() if "pyspark" in sys.modules else None
+    if root is not None:
+        root.stop()
+        _end_gateway()
+
+
+def _running() -> SparkSession | None:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession._instantiatedSession or SparkSession(SparkContext._active_spark_context)
+
+
+def _start(settings: SessionSettings) -> SparkSession:
+    if settings.remote:
+        raise PenstockError(
+            "Spark Connect (`session.remote`) is not supported yet",
+            where=settings.remote,
+            fix="Use `session.master` for a cluster, or neither for Spark in this process.",
+        )
+    java = _java()
+    _silence_python()
+    from pyspark import SparkConf, SparkContext
+    from pyspark.find_spark_home import _find_spark_home
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    _sweep()
+    folder = tempfile.mkdtemp(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    jars = list(settings.jars) or delta_jars(_find_spark_home(), java, settings.repositories)
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(_configuration(settings, folder, jars).items()))
+    said = Path(folder) / "spark.log"
+    log.debug("starting Spark; what it says goes to %s", said)
+    with said.open("wb") as sink:
+        try:
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                conf=conf, popen_kwargs={"stdout": sink, "stderr": sink}
+            )
+            context = SparkContext(gateway=gateway, conf=conf)
+        except Exception as error:
+            raise _start_failed(said, error) from error
+    atexit.register(_end_gateway)
+    return SparkSession(context)
+
+
+def _configuration(settings: SessionSettings, folder: str, jars: list[str]) -> dict[str, str]:
+    """What is set, and why, where the name alone does not say it."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    master = settings.master or "local[*]"
+    conf = {
+        "spark.app.name": "penstock",
+        "spark.master": master,
+        "spark.driver.memory": settings.memory or driver_memory(),
+        "spark.jars": ",".join(jars),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # No metastore: names are attached to memory, so nothing is written where the user works.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": os.path.join(folder, "warehouse"),
+        "spark.sql.sources.default": "delta",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        # Reading a list of more than 32 files would run a job just to list them.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    }
+    if master.startswith("local"):
+        conf |= {
+            "spark.local.dir": folder,
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            # Delta rebuilds a snapshot in 50 tasks and Spark shuffles in 200: for a cluster, not for these cores.
+            "spark.databricks.delta.snapshotPartitions": str(cores),
+            "spark.sql.shuffle.partitions": str(2 * cores),
+        }
+    return conf | settings.spark_config
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    candidate = os.path.join(home, "bin", "java") if home else None
+    java = candidate if candidate and os.access(candidate, os.X_OK) else shutil.which("java")
+    if java is None:
+        raise PenstockError(
+            "Spark needs Java 17 or 21, and there is none",
+            fix="Install one (Debian, Ubuntu: `apt-get install openjdk-17-jre-headless`; "
+            "macOS: `brew install openjdk@17`) or set JAVA_HOME.",
+        )
+    return java
+
+
+def _start_failed(said: Path, error: Exception) -> PenstockError:
+    lines = [line for line in said.read_text(errors="replace").splitlines() if line.strip()]
+    # The first line that names an exception is the reason; the frames below it are not.
+    reason = next((line for line in lines if "Exception" in line or "Error" in line), None)
+    text = reason or (lines[-1] if lines else str(error).splitlines()[0])
+    return PenstockError(
+        f"Spark did not start: {text.strip()}",
+        fix="Spark needs Java 17 or 21 (`java -version`); check `session:` in the profile.",
+    )
+
+
+def _silence_python() -> None:
+    """pyspark prints each failing query's context, and py4j each broken pipe, to stderr."""
+    from pyspark.logger import PySparkLogger
+
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+
+
+def _end_gateway() -> None:
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    gateway.shutdown()
+    if getattr(gateway, "proc", None) is not None:
+        # The JVM ends when this pipe does.
+        gateway.proc.stdin.close()
+        gateway.proc.wait(timeout=20)
+
+
+def _sweep() -> None:
+    """Remove the folders of processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*-*"):
+        pid = folder.name[len(_FOLDER_PREFIX) :].split("-", 1)[0]
+        if pid.isdigit() and not _alive(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

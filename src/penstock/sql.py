@@ -1,0 +1,273 @@
+"""What is done to SQL text: sqlglot finds the positions, the user's own text is spliced.
+
+Spark's parser has the last word on what is valid SQL: a text that can't be read here is passed on as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sqlglot import tokenize
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
+
+from penstock.errors import PenstockError
+from penstock.names import Name
+
+_QUERIES = {"SELECT", "VALUES", "TABLE", "FROM", "(", "DESCRIBE", "DESC", "SHOW", "EXPLAIN", "LIST"}
+_AFTER_CTE = {"SELECT", "VALUES", "TABLE", "FROM", "INSERT", "MERGE", "UPDATE", "DELETE"}
+_WRITES = {
+    "INSERT",
+    "MERGE",
+    "UPDATE",
+    "DELETE",
+    "CREATE",
+    "REPLACE",
+    "TRUNCATE",
+    "RESTORE",
+    "ALTER",
+    "DROP",
+    "OPTIMIZE",
+    "VACUUM",
+    "REORG",
+    "COMMENT",
+}
+_BEFORE_A_NAME = {
+    "INTO",
+    "OVERWRITE",
+    "FROM",
+    "TABLE",
+    "VIEW",
+    "SCHEMA",
+    "DATABASE",
+    "OR",
+    "REPLACE",
+    "IF",
+    "NOT",
+    "EXISTS",
+    "EXTERNAL",
+    "ON",
+    "WITH",
+    "EVOLUTION",
+}
+_TEMPORARY = {"TEMPORARY", "TEMP", "GLOBAL"}
+_OBJECTS = {"TABLE", "VIEW", "SCHEMA", "DATABASE", "NAMESPACE", "FUNCTION"}
+_OPENING, _CLOSING = {"(", "[", "{"}, {")", "]", "}"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The little that must be known of a statement before Spark reads it."""
+
+    text: str
+    verb: str
+    """Its first word, after any CTEs, in capitals: SELECT, INSERT, CREATE, …"""
+    object: str | None = None
+    """For CREATE, DROP and ALTER: TABLE, VIEW, SCHEMA; None otherwise."""
+    parts: tuple[str, ...] = ()
+    """The dotted name of what it writes, as written."""
+    temporary: bool = False
+    words: tuple[str, ...] = ()
+    """The statement's own words outside of parentheses and strings, in capitals."""
+    after_name: int = 0
+    """Where the text goes on after that name."""
+
+    @property
+    def is_query(self) -> bool:
+        return self.verb in _QUERIES
+
+    @property
+    def changes_data(self) -> bool:
+        return self.verb in _WRITES and not (self.verb == "CREATE" and self.temporary)
+
+    @property
+    def target(self) -> Name | None:
+        """The relation that it writes, where that is one of the lake's."""
+        parts = self.parts[1:] if len(self.parts) == 3 else self.parts
+        return Name(*parts) if len(parts) == 2 and parts[0].lower() != "delta" else None
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text; none where sqlglot can't read it."""
+    try:
+        found = tokenize(text, read="spark")
+    except SqlglotError:
+        return []
+    # sqlglot keeps the rest of a command (OPTIMIZE, SHOW, …) as one string: read that on its own.
+    if len(found) == 2 and found[1].token_type == TokenType.STRING and found[0].token_type != TokenType.SELECT:
+        head, rest = found
+        try:
+            tail = tokenize(rest.text, read="spark")
+        except SqlglotError:
+            return found
+        offset = text.find(rest.text, head.end)
+        for token in tail:
+            token.start += offset
+            token.end += offset
+        return [head, *tail]
+    return found
+
+
+def read(text: str) -> Statement:
+    """What kind of statement this is, and what it writes."""
+    found = tokens(text)
+    if not found:
+        return Statement(text, verb=_first_word(text))
+    outer = list(_outer(found))
+    start = 0
+    first = outer[0].text.upper()
+    if first in ("WITH", "FROM"):
+        wanted = _AFTER_CTE - {"FROM"} if first == "FROM" else _AFTER_CTE
+        start = next((i for i, token in enumerate(outer) if i and token.text.upper() in wanted), 0)
+        if start == 0 or outer[start].text.upper() not in ("INSERT", "MERGE", "UPDATE", "DELETE"):
+            return Statement(text, verb="SELECT")
+    verb = outer[start].text.upper()
+    if verb in _QUERIES or verb not in _WRITES:
+        return Statement(text, verb=verb)
+    kind, temporary, index = None, False, start + 1
+    while index < len(outer):
+        word = outer[index].text.upper()
+        quoted = text[outer[index].start : outer[index].start + 1] == "`"
+        if not quoted and word in _TEMPORARY:
+            temporary = True
+        elif not quoted and word in _BEFORE_A_NAME | _OBJECTS:
+            kind = word if word in _OBJECTS and kind is None else kind
+        else:
+            break
+        index += 1
+    parts, end = _dotted(outer, index)
+    return Statement(
+        text,
+        verb=verb,
+        object=kind,
+        parts=tuple(parts),
+        temporary=temporary,
+        words=tuple(token.text.upper() for token in outer if token.token_type != TokenType.STRING),
+        after_name=end,
+    )
+
+
+def mentioned(text: str) -> set[tuple[str, str]]:
+    """Every `a.b` that the text holds: whether it is a relation, the lake knows.
+
+    >>> sorted(mentioned("select o.id from silver.orders o -- not.this"))
+    [('o', 'id'), ('silver', 'orders')]
+    """
+    found = tokens(text)
+    return {
+        (left.text.lower(), right.text.lower())
+        for left, dot, right in zip(found, found[1:], found[2:])
+        if dot.token_type == TokenType.DOT
+        and left.token_type not in (TokenType.STRING, TokenType.NUMBER)
+        and right.token_type not in (TokenType.STRING, TokenType.NUMBER, TokenType.STAR)
+    }
+
+
+def with_location(statement: Statement, location: str) -> str:
+    """CREATE TABLE with the folder where its relation lies, unless it names one itself."""
+    if "LOCATION" in statement.words:
+        return statement.text
+    literal = "'" + location.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    outer = list(_outer(tokens(statement.text)))
+    rest = [token for token in outer if token.start >= statement.after_name]
+    if rest and rest[0].text.upper() in ("SHALLOW", "DEEP", "CLONE", "LIKE"):
+        return f"{statement.text.rstrip().rstrip(';')} LOCATION {literal}"
+    at = statement.after_name
+    if rest and rest[0].text == "(":
+        closing = next(token for token in rest[1:] if token.text == ")")
+        at = closing.end + 1
+        rest = [token for token in rest if token.start >= at]
+    if rest and rest[0].text.upper() == "USING":
+        if rest[1].text.lower() != "delta":
+            raise PenstockError(
+                f"A table of the lake is a Delta table, not {rest[1].text}",
+                where=".".join(statement.parts),
+                fix="Write USING delta, or leave USING out.",
+            )
+        at = rest[1].end + 1
+        return f"{statement.text[:at]} LOCATION {literal}{statement.text[at:]}"
+    return f"{statement.text[:at]} USING delta LOCATION {literal}{statement.text[at:]}"
+
+
+@dataclass(frozen=True)
+class ViewText:
+    """CREATE VIEW taken apart."""
+
+    query: str
+    columns: tuple[str, ...]
+    comment: str | None
+
+
+def view_text(statement: Statement) -> ViewText:
+    found = [token for token in tokens(statement.text) if token.start >= statement.after_name]
+    outer = list(_outer(found))
+    columns: list[str] = []
+    comment = None
+    if outer and outer[0].text == "(":
+        depth = 0
+        expect = True
+        for token in found:
+            depth += (token.text in _OPENING) - (token.text in _CLOSING)
+            if depth == 0:
+                break
+            if depth == 1 and token.text == ",":
+                expect = True
+            elif expect and token.text not in _OPENING:
+                columns.append(token.text)
+                expect = False
+    for token, after in pairwise(outer):
+        if token.text.upper() == "AS" and token.token_type != TokenType.STRING:
+            return ViewText(statement.text[token.end + 1 :].strip().rstrip(";"), tuple(columns), comment)
+        if token.text.upper() == "COMMENT" and after.token_type == TokenType.STRING:
+            comment = after.text
+    raise PenstockError("CREATE VIEW without AS", where=".".join(statement.parts))
+
+
+def _outer(found: list[Token]) -> Iterator[Token]:
+    """The tokens outside of parentheses, the parentheses included."""
+    depth = 0
+    for token in found:
+        string = token.token_type == TokenType.STRING
+        if not string and token.text in _CLOSING:
+            depth -= 1
+        if depth == 0:
+            yield token
+        if not string and token.text in _OPENING:
+            depth += 1
+
+
+def _dotted(found: list[Token], index: int) -> tuple[list[str], int]:
+    parts: list[str] = []
+    end = 0
+    while index < len(found):
+        parts.append(found[index].text)
+        end = found[index].end + 1
+        if index + 1 >= len(found) or found[index + 1].token_type != TokenType.DOT:
+            break
+        index += 2
+    return parts, end
+
+
+def _first_word(text: str) -> str:
+    words = text.split(None, 1)
+    return words[0].upper() if words else ""
+
+
+def text_after(statement: Statement, *words: str) -> str:
+    """The text that follows a run of words, to the end of the statement."""
+    outer = list(_outer(tokens(statement.text)))
+    for index in range(len(outer) - len(words)):
+        if tuple(token.text.upper() for token in outer[index : index + len(words)]) == words:
+            return statement.text[outer[index + len(words)].start :].strip().rstrip(";")
+    raise PenstockError(f"{' '.join(words)} is missing", where=statement.text[:80])
+
+
+def string_after(statement: Statement, word: str) -> str:
+    """The string literal that follows a word."""
+    outer = list(_outer(tokens(statement.text)))
+    for token, after in pairwise(outer):
+        if token.text.upper() == word and after.token_type == TokenType.STRING:
+            return after.text
+    raise PenstockError(f"{word} has no text in quotes", where=statement.text[:80])

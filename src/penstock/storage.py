@@ -1,0 +1,220 @@
+"""Small objects on local disk, S3, ADLS and GCS: few verbs, the same on every store."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import NotFoundError as StoreNotFound
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from penstock.errors import NotFound, PenstockError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One object: its path below the storage's root, when it was written, and how big it is."""
+
+    path: str
+    modified: datetime
+    size: int
+
+
+def is_uri(text: str) -> bool:
+    return "://" in text
+
+
+def normalize(location: str, base: str | Path | None = None) -> str:
+    """A location as it is kept: an absolute local path, or a URI without a trailing slash.
+
+    >>> normalize("file:///data/lake/")
+    '/data/lake'
+    >>> normalize("s3://bucket/lake/")
+    's3://bucket/lake'
+    """
+    if location.startswith("file:"):
+        location = unquote(urlparse(location).path)
+    if is_uri(location):
+        return location.rstrip("/")
+    path = Path(location).expanduser()
+    if not path.is_absolute():
+        path = Path(base or os.getcwd()) / path
+    return os.path.normpath(path)
+
+
+def join(location: str, *parts: str) -> str:
+    return "/".join([location.rstrip("/"), *parts])
+
+
+class Storage:
+    """Objects below one root. Paths are relative to it, with `/` between parts."""
+
+    def __init__(self, root: str, options: dict[str, str] | None = None) -> None:
+        self.root = root
+        self.local = not is_uri(root)
+        self._options = options or {}
+        self._opened: ObjectStore | None = None
+
+    @property
+    def _store(self) -> ObjectStore:
+        if self._opened is None:
+            if self.local:
+                self._opened = LocalStore(self.root, mkdir=True)
+            else:
+                try:
+                    self._opened = from_url(self.root, config=self._options or None)  # type: ignore[arg-type]
+                except (BaseError, ValueError) as error:
+                    raise PenstockError(
+                        f"The store of {self.root} can't be opened: {error}",
+                        fix="Check the URI and `storage_options`.",
+                    ) from error
+        return self._opened
+
+    def check_root(self, *, writable: bool) -> None:
+        """Fail now, with a clear message, where the root could not be used later."""
+        if not self.local:
+            self.folders("")
+            return
+        root = Path(self.root)
+        if root.exists() and not root.is_dir():
+            raise PenstockError("The root is a file", where=self.root, fix="Name a folder.")
+        existing = next(path for path in (root, *root.parents) if path.exists())
+        if not os.access(existing, os.R_OK | os.X_OK):
+            raise PenstockError("The root can't be read", where=self.root, fix="Check its permissions.")
+        if writable and not os.access(existing, os.W_OK | os.X_OK):
+            raise PenstockError("The root can't be written", where=self.root, fix="Check its permissions.")
+
+    def exists(self, path: str) -> bool:
+        return self.head(path) is not None
+
+    def head(self, path: str) -> Entry | None:
+        """What is known of one object; None only when the store says that it is not there."""
+        if self.local and not os.path.isfile(os.path.join(self.root, path)):
+            return None
+        try:
+            meta = obstore.head(self._store, path)
+        except (StoreNotFound, FileNotFoundError):
+            return None
+        except BaseError as error:
+            raise self._failed("looked at", path, error) from error
+        return Entry(meta["path"], meta["last_modified"], meta["size"])
+
+    def read(self, path: str) -> bytes:
+        try:
+            return bytes(obstore.get(self._store, path).bytes())
+        except (StoreNotFound, FileNotFoundError) as error:
+            raise NotFound("There is no such object", where=join(self.root, path)) from error
+        except BaseError as error:
+            raise self._failed("read", path, error) from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put the object in place whole: a reader sees the old one or the new one."""
+        try:
+            obstore.put(self._store, path, data)
+        except BaseError as error:
+            raise self._failed("written", path, error) from error
+
+    def write_new(self, path: str, data: bytes) -> bool:
+        """Put the object only if there is none; False when another writer was first."""
+        try:
+            obstore.put(self._store, path, data, mode="create")
+        except AlreadyExistsError:
+            return False
+        except BaseError as error:
+            raise self._failed("written", path, error) from error
+        return True
+
+    def delete(self, path: str) -> None:
+        try:
+            obstore.delete(self._store, path)
+        except (StoreNotFound, FileNotFoundError):
+            return
+        except BaseError as error:
+            raise self._failed("deleted", path, error) from error
+
+    def list(self, folder: str) -> Iterator[Entry]:
+        """Every object below a folder, in no order; nothing where the folder is not there."""
+        if self.local and not os.path.isdir(os.path.join(self.root, folder)):
+            return
+        try:
+            for chunk in obstore.list(self._store, folder or None):
+                for meta in chunk:
+                    yield Entry(meta["path"], meta["last_modified"], meta["size"])
+        except BaseError as error:
+            raise self._failed("listed", folder, error) from error
+
+    def folders(self, folder: str) -> Sequence[str]:
+        """The names of the folders directly below a folder."""
+        if self.local:
+            try:
+                with os.scandir(os.path.join(self.root, folder)) as entries:
+                    return sorted(entry.name for entry in entries if entry.is_dir())
+            except FileNotFoundError:
+                return []
+            except OSError as error:
+                raise self._failed("listed", folder, error) from error
+        try:
+            listed = obstore.list_with_delimiter(self._store, folder or None)
+        except BaseError as error:
+            raise self._failed("listed", folder, error) from error
+        return sorted(prefix.rstrip("/").rsplit("/", 1)[-1] for prefix in listed["common_prefixes"])
+
+    def has_folder(self, folder: str) -> bool:
+        if self.local:
+            return os.path.isdir(os.path.join(self.root, folder))
+        return next(self.list(folder), None) is not None
+
+    def make_folder(self, folder: str) -> None:
+        """Object stores have no folders to make; a disk shows them to people."""
+        if self.local:
+            try:
+                os.makedirs(os.path.join(self.root, folder), exist_ok=True)
+            except OSError as error:
+                raise self._failed("made", folder, error) from error
+
+    def delete_folder(self, folder: str) -> None:
+        """Remove a folder and all below it. The caller has made sure that it may go."""
+        if self.local:
+            try:
+                shutil.rmtree(os.path.join(self.root, folder))
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                raise self._failed("deleted", folder, error) from error
+            return
+        paths = [entry.path for entry in self.list(folder)]
+        try:
+            if paths:
+                obstore.delete(self._store, paths)
+        except BaseError as error:
+            raise self._failed("deleted", folder, error) from error
+
+    def move_folder(self, old: str, new: str) -> None:
+        """Rename a folder; on a disk at once, on an object store object by object."""
+        if self.local:
+            try:
+                os.makedirs(os.path.dirname(os.path.join(self.root, new)), exist_ok=True)
+                os.rename(os.path.join(self.root, old), os.path.join(self.root, new))
+            except OSError as error:
+                raise self._failed("renamed", old, error) from error
+            return
+        try:
+            for entry in list(self.list(old)):
+                obstore.copy(self._store, entry.path, new + entry.path[len(old) :])
+        except BaseError as error:
+            raise self._failed("renamed", old, error) from error
+        self.delete_folder(old)
+
+    def _failed(self, verb: str, path: str, error: BaseException) -> PenstockError:
+        return PenstockError(
+            f"It could not be {verb}: {error}",
+            where=join(self.root, path) if path else self.root,
+            fix="Nothing was changed here; check the path, its permissions and `storage_options`.",
+        )

@@ -1,0 +1,195 @@
+"""What a Delta table's own log says, through delta-rs: never a JVM."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
+
+MARK = "penstock"
+"""The application id of our transaction marks: one for every table's life, its numbers never restart."""
+
+_SPARK_TYPES = {
+    "long": "bigint",
+    "integer": "int",
+    "short": "smallint",
+    "byte": "tinyint",
+}
+_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as Spark's SQL names it."""
+
+    name: str
+    type: str
+    nullable: bool = True
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Statistics:
+    files: int
+    bytes: int
+    rows: int | None
+    """None where a file was written without statistics."""
+
+
+def spark_type(delta_type: Any, metadata: dict[str, Any] | None = None) -> str:
+    """A type of the Delta schema as Spark's SQL writes it.
+
+    >>> spark_type({"type": "array", "elementType": "long", "containsNull": True})
+    'array<bigint>'
+    """
+    if metadata and _CHAR_TYPE in metadata:
+        return str(metadata[_CHAR_TYPE])
+    if isinstance(delta_type, str):
+        return _SPARK_TYPES.get(delta_type, delta_type)
+    kind = delta_type["type"]
+    if kind == "array":
+        return f"array<{spark_type(delta_type['elementType'])}>"
+    if kind == "map":
+        return f"map<{spark_type(delta_type['keyType'])},{spark_type(delta_type['valueType'])}>"
+    fields = ",".join(
+        f"{field['name']}:{spark_type(field['type'], field.get('metadata'))}" for field in delta_type["fields"]
+    )
+    return f"struct<{fields}>"
+
+
+class Table:
+    """A Delta table at the version it had when it was opened.
+
+    >>> Table.open("/lake/silver/orders").version    # doctest: +SKIP
+    12
+    """
+
+    def __init__(self, location: str, delta: DeltaTable) -> None:
+        self.location = location
+        self._delta = delta
+
+    @classmethod
+    def open(cls, location: str, storage_options: dict[str, str] | None = None, *, files: bool = True) -> Table:
+        """Open it at its newest version; without its files where only metadata and history are wanted."""
+        try:
+            delta = DeltaTable(location, storage_options=storage_options or None, without_files=not files)
+            return cls(location, delta)
+        except TableNotFoundError as error:
+            raise NotFound("There is no Delta table", where=location) from error
+        except (DeltaError, OSError, ValueError) as error:
+            raise _unreadable(location, error) from error
+
+    @property
+    def version(self) -> int:
+        return int(self._delta.version())
+
+    @cached_property
+    def _metadata(self) -> Any:
+        return self._delta.metadata()
+
+    @property
+    def id(self) -> str:
+        return str(self._metadata.id)
+
+    @property
+    def description(self) -> str | None:
+        return self._metadata.description or None
+
+    @property
+    def partition_columns(self) -> list[str]:
+        return list(self._metadata.partition_columns)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return dict(self._metadata.configuration)
+
+    @property
+    def created(self) -> datetime | None:
+        created = self._metadata.created_time
+        return None if created is None else _from_millis(created)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        schema = json.loads(self._delta.schema().to_json())
+        return [
+            Column(
+                name=field["name"],
+                type=spark_type(field["type"], field.get("metadata")),
+                nullable=field["nullable"],
+                comment=(field.get("metadata") or {}).get("comment"),
+            )
+            for field in schema["fields"]
+        ]
+
+    def history(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """The commits, newest first, as the log tells them."""
+        try:
+            return list(self._delta.history(limit))
+        except DeltaError as error:
+            raise _unreadable(self.location, error) from error
+
+    @property
+    def last_modified(self) -> datetime:
+        """When the newest commit was made."""
+        newest = self.history(1)
+        if not newest:
+            raise UnreadableTable("The log of this table has no commit to read", where=self.location)
+        return _from_millis(newest[0]["timestamp"])
+
+    def statistics(self) -> Statistics:
+        """Files, bytes and rows, from the log's own statistics."""
+        try:
+            adds = pa.table(self._delta.get_add_actions(flatten=True))
+        except DeltaError as error:
+            raise _unreadable(self.location, error) from error
+        records = adds.column("num_records") if "num_records" in adds.column_names else None
+        rows: int | None = 0
+        if records is not None and adds.num_rows:
+            rows = None if records.null_count else int(pc.sum(records).as_py())
+        elif adds.num_rows:
+            rows = None
+        total = int(pc.sum(adds.column("size_bytes")).as_py() or 0) if adds.num_rows else 0
+        return Statistics(files=adds.num_rows, bytes=total, rows=rows)
+
+    @property
+    def mark(self) -> int | None:
+        """The last number that penstock committed here; None where it never did."""
+        number = self._delta.transaction_version(MARK)
+        return None if number is None else int(number)
+
+    def commit_mark(self, number: int) -> None:
+        """An empty commit that carries a transaction mark; fails when the table has moved on."""
+        self._delta.create_write_transaction(
+            [],
+            "append",
+            self._delta.schema(),
+            commit_properties=CommitProperties(app_transactions=[Transaction(MARK, number)]),
+        )
+
+
+def _from_millis(millis: int) -> datetime:
+    return datetime.fromtimestamp(millis / 1000, tz=timezone.utc)
+
+
+def _unreadable(location: str, error: BaseException) -> UnreadableTable | UnsupportedTable:
+    reason = str(error).strip().splitlines()[0]
+    if "Unsupported" in reason or "not supported" in reason:
+        return UnsupportedTable(
+            f"This table was written by a newer Delta protocol than is known here: {reason}",
+            where=location,
+            fix="Upgrade dbt-penstock and delta-spark, or drop the table feature.",
+        )
+    return UnreadableTable(
+        f"The Delta log of this table can't be read: {reason}",
+        where=location,
+        fix="Nothing was changed. Repair or restore its `_delta_log`, or move the folder away.",
+    )
