@@ -40,6 +40,9 @@ class StatementError(PenstockError):
     def __init__(self, message: str, *, condition: str | None, sql: str | None = None) -> None:
         self.condition = condition
         self.sql = sql
+        found = _LINE.search(message)
+        self.line = int(found.group(1)) if found else None
+        """The line of the statement that Spark points to."""
         super().__init__(message)
 
 

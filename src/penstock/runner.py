@@ -15,7 +15,7 @@ from penstock import session, sql
 from penstock.catalog import Catalog, catalog_of
 from penstock.errors import PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
 from penstock.names import Name
-from penstock.relations import Link
+from penstock.relations import Link, Relation
 from penstock.table import Column, Table
 
 if TYPE_CHECKING:
@@ -118,6 +118,19 @@ class Runner:
     def table(self, name: Name) -> DataFrame:
         self._catalog.attach(self.spark, self.lake, [name])
         return self.spark.table(name.sql)
+
+    def overwrite(self, query: str, relation: Relation, partition_by: list[str]) -> None:
+        """Replace a table's rows and columns by a query's, in one commit; its id and properties stay."""
+
+        def attempt() -> None:
+            writer = self._resolving(query).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+            try:
+                writer.partitionBy(*partition_by).save(self.lake.for_spark(relation.location))
+            except Exception as error:
+                raise from_spark(error, query) from error
+
+        with self.tagged(str(uuid.uuid4())):
+            self.retrying(attempt)
 
     def columns_of(self, text: str) -> list[Column]:
         """The columns of a query, without running it."""

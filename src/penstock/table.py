@@ -112,6 +112,18 @@ class Table:
     def properties(self) -> dict[str, str]:
         return dict(self._metadata.configuration)
 
+    @cached_property
+    def clustering_columns(self) -> list[str]:
+        """The liquid clustering columns; delta-rs does not tell them, the newest commit that set them does."""
+        for commit in self.history():
+            given = (commit.get("operationParameters") or {}).get("clusterBy")
+            if given and given != "[]":
+                return [str(column) for column in json.loads(given)]
+            changed = (commit.get("operationParameters") or {}).get("newClusteringColumns")
+            if changed is not None:
+                return [column for column in str(changed).split(",") if column]
+        return []
+
     @property
     def created(self) -> datetime | None:
         created = self._metadata.created_time

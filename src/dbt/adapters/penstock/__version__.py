@@ -1,0 +1,3 @@
+from penstock import __version__
+
+version = __version__

@@ -1,0 +1,114 @@
+"""A model's config at the border between Jinja and Python: aliases resolved, all errors in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.protocol import AdapterConfig
+
+from penstock.layout import Layout
+from penstock.settings import nearest
+
+ALIASES = {
+    "tblproperties": "table_properties",
+    "scope_settings": "table_properties",
+    "delta_location": "location",
+    "ss_source_path": "source_roots",
+    "scope_columns": "source_columns",
+}
+STRATEGIES = ("append", "merge", "insert_overwrite", "delete+insert", "replace_where")
+_LAYOUT_KEYS = ("partition_by", "cluster_by", "table_properties", "location", "change_data_feed")
+_MERGE_KEYS = (
+    "merge_update_columns",
+    "merge_exclude_columns",
+    "incremental_predicates",
+    "matched_condition",
+    "not_matched_condition",
+    "not_matched_by_source_condition",
+    "not_matched_by_source_action",
+    "merge_with_schema_evolution",
+)
+_FILE_KEYS = (
+    "source_roots",
+    "source_patterns",
+    "source_exclude",
+    "file_source",
+    "source_format",
+    "source_options",
+    "source_columns",
+    "max_files_per_trigger",
+    "max_bytes_per_trigger",
+    "safety_buffer_seconds",
+    "starting_timestamp",
+    "source_compaction_interval",
+    "source_retention_files",
+    "on_rewritten_file",
+    "on_bad_file",
+    "rescued_data_column",
+)
+_DBT_KEYS = (
+    "unique_key",
+    "incremental_strategy",
+    "on_schema_change",
+    "materialized",
+    "full_refresh",
+    "persist_docs",
+    "contract",
+    "batch_size",
+    "event_time",
+    "lookback",
+    "begin",
+    "concurrent_batches",
+    "hard_deletes",
+    "store_failures",
+)
+KNOWN = (*_LAYOUT_KEYS, *_MERGE_KEYS, *_FILE_KEYS, *_DBT_KEYS, *ALIASES)
+# What dbt-spark has and a lake does another way: silence would put data in the wrong place.
+_REPLACED = {
+    "location_root": "`location`, the table's own folder",
+    "clustered_by": "`cluster_by` (liquid clustering)",
+    "buckets": "`cluster_by` (liquid clustering)",
+}
+
+
+@dataclass
+class PenstockConfig(AdapterConfig):
+    partition_by: Any = None
+    cluster_by: Any = None
+    table_properties: dict[str, Any] | None = None
+    location: str | None = None
+
+
+def resolved(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config with every alias under its own name."""
+    plain = dict(config)
+    for alias, name in ALIASES.items():
+        if plain.get(alias) is not None and plain.get(name) is None:
+            plain[name] = plain[alias]
+    if plain.get("change_data_feed"):
+        properties = dict(plain.get("table_properties") or {})
+        plain["table_properties"] = properties | {"delta.enableChangeDataFeed": "true"}
+    return plain
+
+
+def problems(config: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
+    """Everything that is wrong with a model's config; `extra` are the keys that dbt itself does not know."""
+    found = Layout.problems(resolved(config))
+    for key in extra:
+        if key in _REPLACED:
+            found.append(f"`{key}` is dbt-spark's: use {_REPLACED[key]}")
+        elif key not in KNOWN:
+            guess = nearest(key, KNOWN, cutoff=0.85)
+            if guess is not None:
+                found.append(f"`{key}` is not known: did you mean `{guess}`?")
+    if config.get("file_format") not in (None, "delta"):
+        found.append(f"`file_format` can only be delta, not {config['file_format']!r}")
+    location = resolved(config).get("location")
+    if location is not None and (not isinstance(location, str) or not location.strip()):
+        found.append(f"`location` is a path or URI, not {location!r}")
+    action = config.get("not_matched_by_source_action")
+    if action is not None and action != "delete":
+        found.append(f"`not_matched_by_source_action` can only be delete, not {action!r}")
+    return found

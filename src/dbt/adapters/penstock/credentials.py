@@ -1,0 +1,75 @@
+"""The profile: where the lake is, and how Spark is set up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt.adapters.contracts.connection import Credentials
+from dbt_common.dataclass_schema import ValidationError
+
+from penstock.lake import Lake
+from penstock.settings import SessionSettings, unknown_keys
+from penstock.storage import normalize
+
+# Spark's own name for the one catalog of a session; dbt wants a database, the lake has none.
+DATABASE = "spark_catalog"
+_KEYS = ("root", "schema", "database", "session", "storage_options")
+
+
+@dataclass
+class PenstockCredentials(Credentials):
+    root: str = ""
+    schema: str = ""
+    database: str = DATABASE
+    session: dict[str, Any] = field(default_factory=dict, repr=False)
+    storage_options: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def type(self) -> str:
+        return "penstock"
+
+    @property
+    def unique_field(self) -> str:
+        return self.root
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        # What `dbt debug` prints and `target` shows: `storage_options` and `spark_config` may hold secrets.
+        return ("root", "schema", "database", "master", "memory")
+
+    @property
+    def master(self) -> str:
+        return str(self.session.get("remote") or self.session.get("master") or "local[*]")
+
+    @property
+    def memory(self) -> str | None:
+        return self.session.get("memory")
+
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        problems = unknown_keys((key for key in data if key != "type"), (*_KEYS, "threads"))
+        for key in ("root", "schema"):
+            if not isinstance(data.get(key), str) or not data[key].strip():
+                problems.append(f"`{key}` is missing" if not data.get(key) else f"`{key}` is a string")
+        if data.get("database", DATABASE) != DATABASE:
+            problems.append("`database` can't be set: a lake has schemas only")
+        options = data.get("storage_options")
+        if options is not None and not isinstance(options, Mapping):
+            problems.append("`storage_options` is a block of settings")
+        problems += SessionSettings.problems(data.get("session"))
+        if problems:
+            raise ValidationError("; ".join(problems))
+
+    def lake(self, base: str | None = None) -> Lake:
+        """The lake; a relative root is relative to the project's folder."""
+        return Lake(
+            normalize(self.root, base),
+            settings=SessionSettings.from_mapping(self.session),
+            storage_options=self.storage_options,
+        )
+
+
+def known_keys() -> Iterable[str]:
+    """The profile's keys, for the docs and their test."""
+    return ("type", "root", "schema", "threads", "session", "storage_options")

@@ -1,0 +1,63 @@
+"""Python models: run in this process, on the session of the model's own connection."""
+
+from __future__ import annotations
+
+import linecache
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from penstock.errors import PenstockError, from_spark
+from penstock.runner import Runner
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
+    """Call the model; its DataFrame becomes a temporary view, read by the query that is returned."""
+    place = f"<{model['path']}>"
+    linecache.cache[place] = (len(compiled_code), None, compiled_code.splitlines(keepends=True), place)
+    scope: dict[str, Any] = {"__name__": "dbt_python_model"}
+    try:
+        exec(compile(compiled_code, place, "exec"), scope)
+        dbt = scope["dbtObj"](lambda name: runner.run(f"select * from {name}").frame)
+        frame = _as_spark(runner, scope["model"](dbt, runner.spark), model["name"])
+    except (PenstockError, DbtRuntimeError):
+        raise
+    except Exception as error:
+        if type(error).__module__.startswith(("pyspark", "py4j")):
+            raise from_spark(error) from error
+        line = _line_of(error, place)
+        where = f", line {line}" if line else ""
+        raise DbtRuntimeError(f"Python model failed{where}: {type(error).__name__}: {error}") from error
+    view = f"{model['alias']}__dbt_py_{uuid.uuid4().hex[:8]}"
+    frame.createOrReplaceTempView(f"`{view}`")
+    return f"select * from `{view}`"
+
+
+def _as_spark(runner: Runner, frame: Any, name: str) -> DataFrame:
+    import pandas
+    from pyspark.sql import DataFrame
+
+    if isinstance(frame, DataFrame):
+        return frame
+    if isinstance(frame, pandas.DataFrame):
+        return runner.spark.createDataFrame(frame)
+    if hasattr(frame, "to_spark"):  # pandas on Spark
+        converted: DataFrame = frame.to_spark()
+        return converted
+    raise DbtRuntimeError(
+        f"The Python model {name} returned {type(frame).__name__}: return a PySpark or pandas DataFrame"
+    )
+
+
+def _line_of(error: BaseException, place: str) -> int | None:
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == place:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -1,0 +1,64 @@
+"""Seeds: agate's rows as Arrow, through Spark, with their types exact."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from penstock.names import quote
+from penstock.runner import Runner
+
+if TYPE_CHECKING:
+    import agate
+    import pyarrow as pa
+
+_LARGEST_BIGINT = 2**63
+
+
+def number_type(table: agate.Table, index: int) -> str:
+    """Decimals in a CSV are doubles to Spark's users; `column_types` makes them decimals."""
+    import agate as agate_
+
+    return "double" if table.aggregate(agate_.MaxPrecision(table.column_names[index])) else integer_type(table, index)
+
+
+def integer_type(table: agate.Table, index: int) -> str:
+    values = table.columns[index].values_without_nulls()
+    return "bigint" if all(abs(value) < _LARGEST_BIGINT for value in values) else "decimal(38,0)"
+
+
+def query(runner: Runner, table: agate.Table, adapter: Any, column_types: Mapping[str, str]) -> str:
+    """Hand the rows to Spark as a temporary view, and read each column with its type."""
+    wanted = {name.lower(): type for name, type in column_types.items()}
+    types = [
+        wanted.get(name.lower()) or adapter.convert_type(table, index) for index, name in enumerate(table.column_names)
+    ]
+    view = f"seed_{uuid.uuid4().hex}"
+    runner.spark.createDataFrame(_arrow(table)).createOrReplaceTempView(view)
+    columns = ", ".join(
+        f"cast({quote(name)} as {type}) as {quote(name)}" for name, type in zip(table.column_names, types)
+    )
+    return f"select {columns} from {view}"
+
+
+def _arrow(table: agate.Table) -> pa.Table:
+    """Every value as text, which Spark then casts: no number passes through a float, and null stays null."""
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            name: pa.array([_text(value) for value in table.columns[index].values()], pa.string())
+            for index, name in enumerate(table.column_names)
+        }
+    )
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    return str(value)

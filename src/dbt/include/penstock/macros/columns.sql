@@ -1,0 +1,17 @@
+{% macro penstock__create_columns(relation, columns) -%}
+  {% if columns %}
+    {% do adapter.reshape(relation, add=columns) %}
+  {% endif %}
+{%- endmacro %}
+
+{% macro penstock__alter_relation_add_remove_columns(relation, add_columns, remove_columns) -%}
+  {% do adapter.reshape(relation, add=add_columns, remove=remove_columns) %}
+{%- endmacro %}
+
+{% macro penstock__alter_column_type(relation, column_name, new_column_type) -%}
+  {% do adapter.reshape(relation, retype={column_name: new_column_type}) %}
+{%- endmacro %}
+
+{% macro penstock__get_columns_in_query(select_sql) -%}
+  {{ return(adapter.get_column_schema_from_query(select_sql) | map(attribute='name') | list) }}
+{%- endmacro %}

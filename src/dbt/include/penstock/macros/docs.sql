@@ -1,0 +1,52 @@
+{#- A view keeps its docs in its own file; a table's comment is set where it is created. -#}
+{% macro penstock__persist_docs(relation, model, for_relation, for_columns) -%}
+  {% if relation.is_view %}
+    {{ return('') }}
+  {% endif %}
+  {% if for_relation and config.persist_relation_docs() and model.description %}
+    {% do alter_relation_comment(relation, model.description) %}
+  {% endif %}
+  {% if for_columns and config.persist_column_docs() and model.columns %}
+    {% do alter_column_comment(relation, model.columns) %}
+  {% endif %}
+{%- endmacro %}
+
+{% macro penstock__alter_relation_comment(relation, relation_comment) -%}
+  {% for change in adapter.layout_changes(relation, model) %}
+    {% do run_query(change) %}
+  {% endfor %}
+{%- endmacro %}
+
+{% macro penstock__alter_column_comment(relation, column_dict) -%}
+  {% set changes = adapter.comment_changes(relation, column_dict) %}
+  {% if changes %}
+    {% set altered -%}
+      alter table {{ relation }} alter column
+      {% for name, comment in changes -%}
+        {{ adapter.quote(name) }} comment {{ dbt.string_literal(dbt.escape_single_quotes(comment)) }}{{ ', ' if not loop.last }}
+      {% endfor %}
+    {%- endset %}
+    {% do run_query(altered) %}
+  {% endif %}
+{%- endmacro %}
+
+{#- A lake has folders, and folders have no grants of SQL's kind. -#}
+{% macro penstock__apply_grants(relation, grant_config, should_revoke=True) -%}
+  {% if grant_config %}
+    {% do exceptions.warn("`grants` are not applied to " ~ relation ~ ": a lake has none, its storage's permissions rule") %}
+  {% endif %}
+{%- endmacro %}
+
+{% macro penstock__copy_grants() -%}
+  {{ return(False) }}
+{%- endmacro %}
+
+{#- Constraints are part of the statement that creates the table: see `adapter.table_clauses`. -#}
+{% macro penstock__persist_constraints(relation, model) -%}
+{%- endmacro %}
+
+{% macro penstock__alter_table_add_constraints(relation, constraints) -%}
+{%- endmacro %}
+
+{% macro penstock__alter_column_set_constraints(relation, column_dict) -%}
+{%- endmacro %}

@@ -1,0 +1,55 @@
+{% materialization incremental, adapter='penstock', supported_languages=['sql', 'python'] %}
+  {%- set target_relation = this.incorporate(type='table') -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
+  {%- set strategy = adapter.incremental_strategy(config) -%}
+  {%- set strategy_sql_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+  {%- set query = model_query() -%}
+  {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
+    {% do adapter.check_location(target_relation, query) %}
+    {% call statement('main') -%}
+      {{ create_table_as(False, target_relation, query) }}
+    {%- endcall %}
+  {%- else -%}
+    {%- if config.get('contract').enforced -%}
+      {{ get_assert_columns_equivalent(query) }}
+    {%- endif -%}
+    {%- set temp_relation = make_temp_relation(target_relation) -%}
+    {% call statement('create_temp_relation') -%}
+      {{ create_table_as(True, temp_relation, query) }}
+    {%- endcall %}
+    {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, existing_relation) -%}
+    {%- if not dest_columns -%}
+      {%- set dest_columns = adapter.get_columns_in_relation(existing_relation) -%}
+    {%- endif -%}
+    {% for change in adapter.layout_changes(target_relation, model) %}
+      {% do run_query(change) %}
+    {% endfor %}
+    {%- set strategy_sql = strategy_sql_macro({
+        'target_relation': target_relation,
+        'temp_relation': temp_relation,
+        'unique_key': config.get('unique_key'),
+        'dest_columns': dest_columns,
+        'incremental_predicates': config.get('predicates', none) or config.get('incremental_predicates', none),
+    }) -%}
+    {% if strategy == 'insert_overwrite' %}
+      {% do adapter.next_statement_conf({'spark.sql.sources.partitionOverwriteMode': 'dynamic'}) %}
+    {% endif %}
+    {% call statement('main') -%}
+      {{ strategy_sql }}
+    {%- endcall %}
+    {% do adapter.drop_relation(temp_relation) %}
+  {%- endif -%}
+
+  {% do apply_grants(target_relation, config.get('grants')) %}
+  {% do persist_docs(target_relation, model) %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,29 @@
+{% materialization table, adapter='penstock', supported_languages=['sql', 'python'] %}
+  {%- set target_relation = this.incorporate(type='table') -%}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+  {%- set query = model_query() -%}
+  {% do adapter.check_location(target_relation, query) %}
+  {% call statement('main') -%}
+    {{ create_table_as(False, target_relation, query) }}
+  {%- endcall %}
+
+  {% do apply_grants(target_relation, config.get('grants')) %}
+  {% do persist_docs(target_relation, model) %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{#- What a model selects: its SQL, or the DataFrame that its Python returned. -#}
+{% macro model_query() -%}
+  {%- if model['language'] == 'python' -%}
+    {{ return(adapter.python_query(model, compiled_code ~ '\n' ~ py_script_postfix(model))) }}
+  {%- endif -%}
+  {{ return(sql) }}
+{%- endmacro %}

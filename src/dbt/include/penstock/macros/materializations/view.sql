@@ -1,0 +1,24 @@
+{% materialization view, adapter='penstock' %}
+  {%- set target_relation = this.incorporate(type='view') -%}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+  {% if adapter.view_is_current(target_relation, sql, model) and not should_full_refresh() %}
+    {% do store_raw_result('main', message='OK unchanged', code='OK', rows_affected=0) %}
+  {% else %}
+    {% if config.get('contract').enforced %}
+      {{ get_assert_columns_equivalent(sql) }}
+    {% endif %}
+    {% do write(create_view_as(target_relation, sql)) %}
+    {% do adapter.create_view(target_relation, sql, model) %}
+    {% do store_raw_result('main', message='OK', code='OK', rows_affected=0) %}
+  {% endif %}
+
+  {% do apply_grants(target_relation, config.get('grants')) %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,129 @@
+"""How a table is laid out: partitions, clustering, properties, comment and constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.names import quote
+from penstock.table import Table
+
+FORBIDDEN_PROPERTIES = {
+    "delta.setTransactionRetentionDuration": "an expired transaction mark would let data in twice",
+}
+_CONSTRAINT = "delta.constraints."
+
+
+def literal(text: str) -> str:
+    """A text as a SQL string."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What CREATE TABLE says beside the query.
+
+    >>> Layout(partition_by=("day",)).clauses()
+    'partitioned by (`day`)'
+    """
+
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict, hash=False)
+    comment: str | None = None
+    checks: dict[str, str] = field(default_factory=dict, hash=False)
+    """CHECK constraints by name: written as properties, so that the creating commit enforces them already."""
+
+    @classmethod
+    def problems(cls, config: Mapping[str, Any]) -> list[str]:
+        problems = [
+            f"`{key}` is a column's name or a list of them, not {config[key]!r}"
+            for key in ("partition_by", "cluster_by")
+            if not _is_names(config.get(key))
+        ]
+        if config.get("partition_by") and config.get("cluster_by"):
+            problems.append("`partition_by` and `cluster_by` exclude each other: Delta lays a table out by one of them")
+        properties = config.get("table_properties")
+        if properties is not None and not isinstance(properties, Mapping):
+            problems.append(f"`table_properties` is a block of properties, not {properties!r}")
+        elif properties:
+            problems += [
+                f"`table_properties` may not set {key}: {why}"
+                for key, why in FORBIDDEN_PROPERTIES.items()
+                if key in properties
+            ]
+        return problems
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Mapping[str, Any],
+        *,
+        comment: str | None = None,
+        checks: Mapping[str, str] | None = None,
+    ) -> Layout:
+        problems = cls.problems(config)
+        if problems:
+            raise PenstockError("; ".join(problems))
+        return cls(
+            partition_by=_names(config.get("partition_by")),
+            cluster_by=_names(config.get("cluster_by")),
+            properties={str(key): _property(value) for key, value in (config.get("table_properties") or {}).items()},
+            comment=comment or None,
+            checks=dict(checks or {}),
+        )
+
+    def clauses(self) -> str:
+        """The clauses between CREATE TABLE … USING delta and AS."""
+        parts = []
+        if self.partition_by:
+            parts.append(f"partitioned by ({', '.join(map(quote, self.partition_by))})")
+        if self.cluster_by:
+            parts.append(f"cluster by ({', '.join(map(quote, self.cluster_by))})")
+        if self.comment:
+            parts.append(f"comment {literal(self.comment)}")
+        properties = self.properties | {_CONSTRAINT + name: check for name, check in self.checks.items()}
+        if properties:
+            parts.append(f"tblproperties ({_pairs(properties)})")
+        return "\n".join(parts)
+
+    def changes(self, table: Table, name: str) -> list[str]:
+        """The statements that bring an existing table to this layout, where Delta allows it."""
+        statements = []
+        have = table.properties
+        differing = {key: value for key, value in self.properties.items() if have.get(key) != value}
+        if differing:
+            statements.append(f"alter table {name} set tblproperties ({_pairs(differing)})")
+        if self.comment and table.description != self.comment:
+            statements.append(f"comment on table {name} is {literal(self.comment)}")
+        if self.cluster_by and not table.partition_columns and table.clustering_columns != list(self.cluster_by):
+            statements.append(f"alter table {name} cluster by ({', '.join(map(quote, self.cluster_by))})")
+        return statements
+
+    def differs_in_partitions(self, table: Table) -> bool:
+        wanted = [column.lower() for column in self.partition_by]
+        return bool(wanted) and wanted != [column.lower() for column in table.partition_columns]
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(","))
+    return tuple(value)
+
+
+def _is_names(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value is None or bool(value.strip())
+    return isinstance(value, (list, tuple)) and all(isinstance(item, str) and item.strip() for item in value)
+
+
+def _property(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
