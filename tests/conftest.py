@@ -1,0 +1,31 @@
+"""One JVM for all functional tests: dbt runs in this process."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+pytest_plugins = ["dbt.tests.fixtures.project"]
+
+# Small and steady on two cores that others use too.
+SESSION = {
+    "memory": "2g",
+    "spark_config": {"spark.sql.shuffle.partitions": "2", "spark.databricks.delta.snapshotPartitions": "1"},
+}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet_dbt() -> None:
+    os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Each test class has a lake of its own."""
+    return {
+        "type": "penstock",
+        "root": str(tmp_path_factory.mktemp("lake")),
+        "threads": 2,
+        "session": SESSION,
+    }
