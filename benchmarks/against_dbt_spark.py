@@ -15,7 +15,7 @@ from penstock.jars import delta_jars
 _PEER = "dbt-spark, session method"
 _PROJECT = """
 name: bench
-version: "1"
+version: "1.0"
 profile: bench
 models: {bench: {+file_format: delta}}
 """

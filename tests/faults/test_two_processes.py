@@ -46,7 +46,7 @@ where java_method('java.lang.Thread', 'sleep', 2000L) is null
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "models").mkdir()
-    (tmp_path / "dbt_project.yml").write_text("name: shop\nversion: '1'\nprofile: shop\n")
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nversion: '1.0'\nprofile: shop\n")
     (tmp_path / "profiles.yml").write_text(PROFILE)
     (tmp_path / "models" / "sources.yml").write_text("sources: [{name: main, schema: main, tables: [{name: src}]}]\n")
     return tmp_path
