@@ -6,12 +6,14 @@ import atexit
 import logging
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.archive import ClassArchive
 from penstock.errors import PenstockError
 from penstock.jars import delta_jars
 from penstock.memory import driver_memory
@@ -23,6 +25,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.session")
 
 _FOLDER_PREFIX = "penstock-"
+# Most of Spark's code is run a few hundred times and not again: the optimizing compiler is kept for what is truly hot.
+_COMPILE_LATER = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# The dump of a first run's classes takes seconds; a JVM that does not end is not waited for any longer.
+_SECONDS_TO_END = 120
 _starting = threading.Lock()
 
 
@@ -87,8 +97,9 @@ def _start(settings: SessionSettings) -> SparkSession:
     folder = tempfile.mkdtemp(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     jars = list(settings.jars) or delta_jars(_find_spark_home(), java, settings.repositories)
+    archive = ClassArchive(java, jars)
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_configuration(settings, folder, jars).items()))
+    conf.setAll(list(_configuration(settings, folder, jars, archive.java_option()).items()))
     said = Path(folder) / "spark.log"
     log.debug("starting Spark; what it says goes to %s", said)
     with said.open("wb") as sink:
@@ -99,11 +110,14 @@ def _start(settings: SessionSettings) -> SparkSession:
             context = SparkContext(gateway=gateway, conf=conf)
         except Exception as error:
             raise _start_failed(said, error) from error
+    atexit.register(archive.keep)
     atexit.register(_end_gateway)
     return SparkSession(context)
 
 
-def _configuration(settings: SessionSettings, folder: str, jars: list[str]) -> dict[str, str]:
+def _configuration(
+    settings: SessionSettings, folder: str, jars: list[str], archive_option: str | None = None
+) -> dict[str, str]:
     """What is set, and why, where the name alone does not say it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     master = settings.master or "local[*]"
@@ -111,7 +125,6 @@ def _configuration(settings: SessionSettings, folder: str, jars: list[str]) -> d
         "spark.app.name": "penstock",
         "spark.master": master,
         "spark.driver.memory": settings.memory or driver_memory(),
-        "spark.jars": ",".join(jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # No metastore: names are attached to memory, so nothing is written where the user works.
@@ -126,8 +139,13 @@ def _configuration(settings: SessionSettings, folder: str, jars: list[str]) -> d
         # Reading a list of more than 32 files would run a job just to list them.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     }
+    given = dict(settings.spark_config)
     if master.startswith("local"):
+        options = (_COMPILE_LATER, archive_option, given.pop(_JAVA_OPTIONS, None))
         conf |= {
+            # Not `spark.jars`: the class archive holds what the JVM's own class path has.
+            "spark.driver.extraClassPath": os.pathsep.join(jars),
+            _JAVA_OPTIONS: " ".join(option for option in options if option),
             "spark.local.dir": folder,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -135,7 +153,9 @@ def _configuration(settings: SessionSettings, folder: str, jars: list[str]) -> d
             "spark.databricks.delta.snapshotPartitions": str(cores),
             "spark.sql.shuffle.partitions": str(2 * cores),
         }
-    return conf | settings.spark_config
+    else:
+        conf["spark.jars"] = ",".join(jars)
+    return conf | given
 
 
 def _java() -> str:
@@ -182,7 +202,10 @@ def _end_gateway() -> None:
     if getattr(gateway, "proc", None) is not None:
         # The JVM ends when this pipe does.
         gateway.proc.stdin.close()
-        gateway.proc.wait(timeout=20)
+        try:
+            gateway.proc.wait(timeout=_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
 
 
 def _sweep() -> None:

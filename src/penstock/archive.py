@@ -1,0 +1,38 @@
+"""The JVM's class archive: what Spark loads at its start, loaded once and kept (Java's CDS).
+
+Reading and verifying some 15,000 classes is two thirds of a cold start's work. The first process on a machine
+writes them down as its JVM ends; every later JVM maps them into memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from penstock.jars import cache_folder
+
+
+class ClassArchive:
+    """The archive for one Java and one class path; a JVM that does not fit it runs without."""
+
+    def __init__(self, java: str, jars: list[str]) -> None:
+        binary = os.path.realpath(java)
+        identity = [binary, str(os.stat(binary).st_mtime_ns), *jars]
+        key = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
+        self.path = cache_folder().parent.parent / "classes" / f"{key}.jsa"
+        self._written = self.path.with_suffix(f".{os.getpid()}")
+
+    def java_option(self) -> str | None:
+        """Read the archive, or have it written as the JVM ends; None where it can't be kept."""
+        if self.path.exists():
+            return f"-XX:SharedArchiveFile={self.path}"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return None  # a home that can't be written costs seconds, not the run
+        return f"-XX:ArchiveClassesAtExit={self._written}"
+
+    def keep(self) -> None:
+        """After the JVM has ended: let later ones find what it wrote."""
+        if self._written.exists():
+            os.replace(self._written, self.path)
