@@ -11,7 +11,13 @@ pytest_plugins = ["dbt.tests.fixtures.project"]
 # Small and steady on two cores that others use too.
 SESSION = {
     "memory": "2g",
-    "spark_config": {"spark.sql.shuffle.partitions": "2", "spark.databricks.delta.snapshotPartitions": "1"},
+    "spark_config": {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        # Thousands of tiny statements: the optimizing compiler would cost more than it could ever give back.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    },
 }
 
 
@@ -21,7 +27,12 @@ def quiet_dbt() -> None:
 
 
 @pytest.fixture(scope="class")
-def dbt_profile_target(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def dbt_profile_target(penstock_target: dict[str, object]) -> dict[str, object]:
+    return penstock_target
+
+
+@pytest.fixture(scope="class")
+def penstock_target(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """Each test class has a lake of its own."""
     return {
         "type": "penstock",
