@@ -103,7 +103,7 @@ class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
             ),
             columns={
                 column: ColumnMetadata(type=type, index=index, name=column, comment=None)
-                for index, (column, type) in enumerate((columns | {"updated_at": "timestamp"}).items())
+                for index, (column, type) in enumerate((columns | {"updated_at": "timestamp"}).items(), 1)
             },
             stats={key: StatsItem(**item) for key, item in stats.items()},
             unique_id=None,

@@ -19,6 +19,7 @@
   {% endif %}
 
   {% do apply_grants(target_relation, config.get('grants')) %}
+  {% do persist_docs(target_relation, model) %}
 
   {{ run_hooks(post_hooks, inside_transaction=True) }}
   {{ run_hooks(post_hooks, inside_transaction=False) }}
