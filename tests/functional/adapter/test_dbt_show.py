@@ -4,7 +4,8 @@ from dbt.tests.adapter.dbt_show.test_dbt_show import BaseShowDoesNotHandleDouble
 
 
 class TestShowDoesNotHandleDoubleLimit(BaseShowDoesNotHandleDoubleLimit):
-    DATABASE_ERROR_MESSAGE = "Syntax error at or near 'limit'"
+    # PARSE_SYNTAX_ERROR: pytest cuts the text that the base looks into.
+    DATABASE_ERROR_MESSAGE = "[PARSE_SYN"
 
 
 class TestShowLimit(BaseShowLimit):

@@ -5,7 +5,6 @@ from dbt.tests.adapter.empty import _models
 from dbt.tests.adapter.empty.test_empty import (
     BaseTestEmpty,
     BaseTestEmptyInlineSourceRef,
-    BaseTestEmptySeedFlag,
     MetadataWithEmptyFlag,
 )
 
@@ -15,10 +14,6 @@ class TestEmpty(BaseTestEmpty):
 
 
 class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
-    pass
-
-
-class TestEmptySeedFlag(BaseTestEmptySeedFlag):
     pass
 
 

@@ -20,7 +20,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.lake import Lake
 from penstock.runner import Result, Runner
-from penstock.sql import statements
+from penstock.sql import read, statements
 from penstock.storage import normalize
 
 if TYPE_CHECKING:
@@ -70,11 +70,13 @@ class Cursor:
         self.result: Result | None = None
 
     def execute(self, sql: str, bindings: Any = None) -> None:
-        *before, last = statements(sql)
+        # dbt says `commit` before a hook outside of a transaction; here each statement is a commit of its own.
+        *before, last = [given for given in statements(sql) if read(given).verb != "COMMIT"] or [None]
         for statement in before:
             self.result = self._handle.runner.run(statement)
             self.drain()
-        self.result = self._handle.runner.run(last, self._handle.take_conf())
+        if last is not None:
+            self.result = self._handle.runner.run(last, self._handle.take_conf())
 
     @property
     def description(self) -> Sequence[tuple[str, str]] | None:
