@@ -16,7 +16,7 @@ class PenstockError(Exception):
         self.what = what
         self.where = where
         self.fix = fix
-        message = what if where is None else f"{what} ({where})"
+        message = what if where is None else f"{what.rstrip('.')} ({where})"
         if fix is not None:
             message = f"{message.rstrip('.')}. {fix}"
         super().__init__(message)

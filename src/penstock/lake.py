@@ -173,11 +173,11 @@ class Lake:
         return self.runner.spark
 
     def sql(self, text: str) -> DataFrame:
-        """Run a statement; the names in it are found on disk."""
-        result = self.runner.run(text)
-        if result.frame is None:
-            return self.spark.createDataFrame([], "result string")
-        return result.frame
+        """Run a statement; the names in it are found on disk.
+
+        What the lake does itself (DROP, RENAME, CREATE VIEW, CREATE SCHEMA) has no rows and needs no Spark: None.
+        """
+        return self.runner.run(text).frame  # type: ignore[return-value]
 
     def table(self, name: str) -> DataFrame:
         """A relation as a PySpark DataFrame."""
@@ -216,7 +216,7 @@ class Lake:
         if partition_by:
             writer = writer.partitionBy(*partition_by)
         self.create_schema(target.schema)
-        writer.save(self.for_spark(self.location_of(target)))
+        self.runner.save(writer, self.location_of(target))
 
     # Changing the lake
 

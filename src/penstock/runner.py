@@ -19,7 +19,7 @@ from penstock.relations import Link, Relation
 from penstock.table import Column, Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
     from penstock.lake import Lake
 
@@ -124,13 +124,21 @@ class Runner:
 
         def attempt() -> None:
             writer = self._resolving(query).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-            try:
-                writer.partitionBy(*partition_by).save(self.lake.for_spark(relation.location))
-            except Exception as error:
-                raise from_spark(error, query) from error
+            self._save(writer.partitionBy(*partition_by), relation.location)
 
         with self.tagged(str(uuid.uuid4())):
             self.retrying(attempt)
+
+    def save(self, writer: DataFrameWriter, location: str) -> None:
+        """Write a frame to a table's place; again, on the new state, where another writer was first."""
+        with self.tagged(str(uuid.uuid4())):
+            self.retrying(lambda: self._save(writer, location))
+
+    def _save(self, writer: DataFrameWriter, location: str) -> None:
+        try:
+            writer.save(self.lake.for_spark(location))
+        except Exception as error:
+            raise from_spark(error) from error
 
     def columns_of(self, text: str) -> list[Column]:
         """The columns of a query, without running it."""

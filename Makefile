@@ -1,0 +1,61 @@
+# `make demo` and `make test` do all the set-up themselves: Python, Java 17+ and make are enough.
+SHELL := /bin/bash
+PYTHON ?= python3
+UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
+RUN := $(UV) run --frozen --no-sync
+export UV_PYTHON_DOWNLOADS := never
+export UV_LINK_MODE := copy
+export DBT_SEND_ANONYMOUS_USAGE_STATS := false
+
+.PHONY: help demo test check lint types unit functional faults chaos bench format clean java
+
+help: ## What can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+demo: .venv/ready java ## Build the example project into ./lake and show it
+	$(RUN) python examples/shop/demo.py
+
+test: .venv/ready java lint types ## Everything: lint, types and all tests
+	$(RUN) python -m pytest tests
+
+check: .venv/ready lint types unit ## The fast loop, before each commit
+
+lint: .venv/ready
+	$(RUN) ruff check src tests examples benchmarks
+	$(RUN) ruff format --check src tests examples benchmarks
+
+types: .venv/ready
+	$(RUN) mypy --strict src/penstock
+
+unit: .venv/ready ## Tests that need no Spark
+	$(RUN) python -m pytest tests/unit
+
+functional: .venv/ready java ## dbt in process, on one JVM
+	$(RUN) python -m pytest tests/functional
+
+faults: .venv/ready java ## Real processes, at once and killed
+	$(RUN) python -m pytest tests/faults
+
+bench: .venv/ready java ## Measure against peers, as ratios; the result goes to docs/benchmarks.md
+	$(RUN) python -m benchmarks
+
+format: .venv/ready ## Put the code into shape
+	$(RUN) ruff check --fix src tests examples benchmarks
+	$(RUN) ruff format src tests examples benchmarks
+
+clean: ## Remove what was made here
+	rm -rf .venv .tools lake dist build .pytest_cache .mypy_cache .ruff_cache
+
+java:
+	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { \
+	  echo "Spark needs Java 17 or 21, and there is none."; \
+	  echo "  Debian, Ubuntu:  apt-get install openjdk-17-jre-headless"; \
+	  echo "  Fedora:          dnf install java-17-openjdk-headless"; \
+	  echo "  macOS:           brew install openjdk@17"; exit 1; }
+
+.venv/ready: pyproject.toml uv.lock $(filter .tools/bin/uv,$(UV))
+	$(UV) sync --frozen --quiet
+	@touch $@
+
+.tools/bin/uv:
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target .tools uv

@@ -1,0 +1,127 @@
+"""The same dbt project here and on dbt-spark's session method, each run a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.report import Measurement, show
+from penstock.jars import delta_jars
+
+_PEER = "dbt-spark, session method"
+_PROJECT = """
+name: bench
+version: "1.0"
+profile: bench
+models: {bench: {+file_format: delta}}
+"""
+_OURS = """
+bench:
+  target: dev
+  outputs:
+    dev: {type: penstock, root: ./lake, schema: bench, threads: 4}
+"""
+_THEIRS = """
+bench:
+  target: dev
+  outputs:
+    dev:
+      type: spark
+      method: session
+      host: none
+      schema: bench
+      threads: 4
+      server_side_parameters:
+        spark.jars: "%s"
+        spark.driver.memory: 4g
+        spark.sql.extensions: io.delta.sql.DeltaSparkSessionExtension
+        spark.sql.catalog.spark_catalog: org.apache.spark.sql.delta.catalog.DeltaCatalog
+"""
+_MERGED = """
+{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id') }}
+{% if is_incremental() %}
+select id * 100 as id, concat('new ', id) as name, id % 7 as k from range(10000)
+{% else %}
+select id, concat('old ', id) as name, id % 7 as k from range(1000000)
+{% endif %}
+"""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        ours, theirs = _project(Path(folder) / "ours", _OURS), _project(Path(folder) / "theirs", _theirs())
+        measurements = [
+            _compare("the first model of a cold start", ours, theirs, ["-s", "tiny_00"]),
+            _compare("50 tiny table models", ours, theirs, ["-s", "tiny_*"], target=0.4),
+            _unchanged(ours, theirs),
+            _merge(ours, theirs),
+        ]
+    show("dbt-spark", "The same dbt project on dbt-spark", measurements)
+
+
+def _compare(work: str, ours: Path, theirs: Path, select: list[str], target: float | None = None) -> Measurement:
+    return Measurement(work, _run(ours, *select), _PEER, _run(theirs, *select), target)
+
+
+def _unchanged(ours: Path, theirs: Path) -> Measurement:
+    """Views that are as they were: nothing to do, and no JVM to start for it."""
+    select = ["-s", "view_*"]
+    for project in (ours, theirs):
+        _run(project, *select)
+    return _compare("`dbt run` of 20 views with nothing to do", ours, theirs, select, target=0.2)
+
+
+def _merge(ours: Path, theirs: Path) -> Measurement:
+    for project in (ours, theirs):
+        _run(project, "-s", "merged")
+    return _compare("merge of 1 % into 1 M rows", ours, theirs, ["-s", "merged"])
+
+
+def _run(project: Path, *select: str) -> float:
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "dbt.cli.main", "run", *select, "--profiles-dir", "."],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"},
+    )
+    took = time.perf_counter() - began
+    if done.returncode != 0:
+        raise SystemExit(f"{project.name} {select} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    print(f"  {project.name:6} dbt run {' '.join(select):20} {took:6.1f} s", flush=True)
+    return took
+
+
+def _project(folder: Path, profile: str) -> Path:
+    models = folder / "models"
+    models.mkdir(parents=True)
+    (folder / "dbt_project.yml").write_text(_PROJECT)
+    (folder / "profiles.yml").write_text(profile)
+    for number in range(50):
+        (models / f"tiny_{number:02}.sql").write_text(
+            f"{{{{ config(materialized='table') }}}} select id, {number} as n from range(10)"
+        )
+    for number in range(20):
+        (models / f"view_{number:02}.sql").write_text(
+            f"{{{{ config(materialized='view') }}}} select * from {{{{ ref('tiny_{number:02}') }}}}"
+        )
+    (models / "merged.sql").write_text(_MERGED)
+    return folder
+
+
+def _theirs() -> str:
+    import shutil
+
+    import pyspark
+
+    jars = delta_jars(str(Path(pyspark.__file__).parent), shutil.which("java") or "java")
+    return _THEIRS % ",".join(jars)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,6 @@
+select
+    customer_id,
+    name,
+    country,
+    updated_at
+from {{ ref('customers') }}

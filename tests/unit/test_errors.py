@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.errors import PenstockError, condition_of, from_spark
+
+
+class FromJava(Exception):
+    """As py4j raises what pyspark does not know."""
+
+    class java_exception:
+        @staticmethod
+        def toString() -> str:
+            return (
+                "org.apache.spark.sql.delta.schema.DeltaInvariantViolationException: "
+                "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint positive (id > 0) violated\n - id : -5\n"
+                "\tat org.apache.spark.sql.delta.schema.X.y(X.scala:78)\n\t... 12 more\n"
+            )
+
+
+def test_java_leaves_no_trace() -> None:
+    error = from_spark(FromJava())
+    assert error.condition == "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"
+    assert str(error) == (
+        "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint positive (id > 0) violated\n - id : -5"
+    )
+
+
+def test_the_head_of_a_failed_task_is_left_out() -> None:
+    text = (
+        "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: "
+        "Lost task 0.0 in stage 1.0 (TID 1) (vm executor driver): org.apache.spark.SparkRuntimeException: "
+        "[CAST_INVALID_INPUT] The value 'x' is no number\n\tat a.B.c(B.java:1)\nDriver stacktrace:"
+    )
+    assert str(from_spark(Exception(text))) == "[CAST_INVALID_INPUT] The value 'x' is no number"
+
+
+def test_the_line_that_spark_points_to_is_shown() -> None:
+    error = from_spark(
+        Exception("[UNRESOLVED_COLUMN] no column `b`; line 2 pos 7;\n'Project ['b]\n+- Relation"), "select\n  b\nfrom t"
+    )
+    assert str(error) == "[UNRESOLVED_COLUMN] no column `b`; line 2 pos 7;\n  line 2: b"
+    assert error.line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"), [("[DELTA_CONCURRENT_APPEND.X] y", "DELTA_CONCURRENT_APPEND.X"), ("a [b] c", None)]
+)
+def test_conditions_are_found_in_messages(text: str, condition: str | None) -> None:
+    assert condition_of(Exception(text)) == condition
+
+
+def test_what_where_and_what_to_do() -> None:
+    assert str(PenstockError("It broke.", where="here", fix="Mend it.")) == "It broke (here). Mend it."

@@ -1,0 +1,112 @@
+"""Tables of (SQL, what is made of it)."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import sql
+from penstock.errors import PenstockError
+from penstock.names import Name
+
+READ = [
+    ("select a.b from s.t", ("SELECT", None, None)),
+    ("/* c */ create or replace table `s`.`t` using delta as select 1", ("CREATE", "TABLE", "s.t")),
+    ("with x as (select 1) insert into s.t select * from x", ("INSERT", None, "s.t")),
+    ("with x as (select 1) select * from x", ("SELECT", None, None)),
+    ("from s.a insert into s.t select *", ("INSERT", None, "s.t")),
+    ("merge into s.t as d using x on d.a = x.a when matched then delete", ("MERGE", None, "s.t")),
+    ("merge with schema evolution into s.t using x on true when matched then delete", ("MERGE", "SCHEMA", "s.t")),
+    ("insert overwrite table s.t partition (a) select 1", ("INSERT", "TABLE", "s.t")),
+    ("update s.t set a = 1", ("UPDATE", None, "s.t")),
+    ("delete from s.t where id = 7", ("DELETE", None, "s.t")),
+    ("truncate table s.t", ("TRUNCATE", "TABLE", "s.t")),
+    ("optimize s.t zorder by (a)", ("OPTIMIZE", None, "s.t")),
+    ("vacuum s.t", ("VACUUM", None, "s.t")),
+    ("restore table s.t to version as of 3", ("RESTORE", "TABLE", "s.t")),
+    ("drop table if exists s.t", ("DROP", "TABLE", "s.t")),
+    ("drop view s.t", ("DROP", "VIEW", "s.t")),
+    ("alter table s.t rename to s.u", ("ALTER", "TABLE", "s.t")),
+    ("describe history s.t", ("DESCRIBE", None, None)),
+    ("show tblproperties s.t", ("SHOW", None, None)),
+    ("insert into spark_catalog.s.t select 1", ("INSERT", None, "s.t")),
+    ("insert into delta.`/some/path` select 1", ("INSERT", None, None)),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), READ)
+def test_a_statement_is_read(text: str, expected: tuple[str, str | None, str | None]) -> None:
+    statement = sql.read(text)
+    target = None if statement.target is None else str(statement.target)
+    assert (statement.verb, statement.object, target) == expected
+    assert statement.is_query == (expected[0] in ("SELECT", "DESCRIBE", "SHOW"))
+    assert statement.changes_data != statement.is_query
+
+
+def test_a_temporary_view_changes_nothing_on_disk() -> None:
+    statement = sql.read("create or replace temporary view x as select 1")
+    assert statement.temporary
+    assert not statement.changes_data
+
+
+def test_a_text_that_cannot_be_read_is_passed_on() -> None:
+    assert sql.read("select 'unclosed").verb == "SELECT"
+    assert sql.mentioned("select 'unclosed from s.t") == set()
+
+
+MENTIONED = [
+    ("select * from s.t", {("s", "t")}),
+    ("select * from `S`.`T` x join u.v on x.a = v.b", {("s", "t"), ("u", "v"), ("x", "a"), ("v", "b")}),
+    ("select 's.t' from a.b -- c.d\n/* e.f */", {("a", "b")}),
+    ("select * from cat.s.t", {("cat", "s"), ("s", "t")}),
+    ("select 1.5, x.* from s.t x", {("s", "t")}),
+    ("optimize s.t", {("s", "t")}),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), MENTIONED)
+def test_the_names_in_a_text(text: str, expected: set[tuple[str, str]]) -> None:
+    assert sql.mentioned(text) == expected
+
+
+LOCATED = [
+    ("create table s.t as select 1", "create table s.t USING delta LOCATION '/l' as select 1"),
+    ("create table s.t using delta as select 1", "create table s.t using delta LOCATION '/l' as select 1"),
+    (
+        "create or replace table `s`.`t` using delta partitioned by (x) as select 1 as x",
+        "create or replace table `s`.`t` using delta LOCATION '/l' partitioned by (x) as select 1 as x",
+    ),
+    ("create table s.t (a int, b decimal(3,2))", "create table s.t (a int, b decimal(3,2)) USING delta LOCATION '/l'"),
+    ("create table s.t location '/own' as select 1", "create table s.t location '/own' as select 1"),
+    ("create table s.t shallow clone s.u;", "create table s.t shallow clone s.u LOCATION '/l'"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), LOCATED)
+def test_a_table_is_made_in_its_folder(before: str, after: str) -> None:
+    assert sql.with_location(sql.read(before), "/l") == after
+
+
+def test_only_delta_tables_are_made() -> None:
+    with pytest.raises(PenstockError, match="Delta table, not parquet"):
+        sql.with_location(sql.read("create table s.t using parquet as select 1"), "/l")
+
+
+VIEWS = [
+    ("create view s.v as select 1 as a", sql.ViewText("select 1 as a", (), None)),
+    (
+        "create or replace view s.v (a comment 'x, (y', b) comment 'hey' as\nselect 1, 2;",
+        sql.ViewText("select 1, 2", ("a", "b"), "hey"),
+    ),
+    ("create view s.v as with c as (select 1 as a) select * from c", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), VIEWS)
+def test_create_view_is_taken_apart(text: str, expected: sql.ViewText | None) -> None:
+    expected = expected or sql.ViewText("with c as (select 1 as a) select * from c", (), None)
+    assert sql.view_text(sql.read(text)) == expected
+
+
+def test_the_text_and_the_string_after_words() -> None:
+    assert Name.parse(sql.text_after(sql.read("alter table s.t rename to s.`u v`"), "RENAME", "TO")) == Name("s", "u v")
+    assert sql.string_after(sql.read("create table s.t location '/own' as select 1"), "LOCATION") == "/own"

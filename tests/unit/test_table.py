@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from penstock.errors import NotFound
+from penstock.table import Table, spark_type
+
+TYPES = [
+    ("long", "bigint"),
+    ("integer", "int"),
+    ("short", "smallint"),
+    ("byte", "tinyint"),
+    ("decimal(10,2)", "decimal(10,2)"),
+    ("timestamp_ntz", "timestamp_ntz"),
+    ({"type": "array", "elementType": "integer", "containsNull": True}, "array<int>"),
+    ({"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}, "map<string,bigint>"),
+    (
+        {"type": "struct", "fields": [{"name": "a", "type": {"type": "array", "elementType": "byte"}}]},
+        "struct<a:array<tinyint>>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("delta", "spark"), TYPES)
+def test_types_are_written_as_spark_does(delta: object, spark: str) -> None:
+    assert spark_type(delta) == spark
+
+
+def test_a_varchar_keeps_its_length() -> None:
+    assert spark_type("string", {"__CHAR_VARCHAR_TYPE_STRING": "varchar(10)"}) == "varchar(10)"
+
+
+def test_no_table_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        Table.open(str(tmp_path / "nothing"))
+
+
+def test_marks_rise_and_are_read_back(tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    write_deltalake(place, pa.table({"id": [1]}))
+    assert Table.open(place).mark is None
+    Table.open(place).commit_mark(4)
+    assert Table.open(place).mark == 4
+    assert Table.open(place).statistics().rows == 1
