@@ -26,7 +26,12 @@ def quiet_dbt() -> None:
 
 
 @pytest.fixture(scope="class")
-def dbt_profile_target(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def dbt_profile_target(penstock_target: dict[str, object]) -> dict[str, object]:
+    return penstock_target
+
+
+@pytest.fixture(scope="class")
+def penstock_target(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """Each test class has a lake of its own."""
     return {
         "type": "penstock",

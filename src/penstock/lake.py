@@ -279,8 +279,9 @@ class Lake:
     ) -> View:
         """Make a view that every later process sees; Spark checks its SQL first."""
         self.check_writable()
+        documented = {column.lower(): text for column, text in (comments or {}).items()}
         columns = tuple(
-            Column(column.name, column.type, column.nullable, (comments or {}).get(column.name, column.comment))
+            Column(column.name, column.type, column.nullable, documented.get(column.name.lower(), column.comment))
             for column in (runner or self.runner).columns_of(query)
         )
         view = View(query, columns, description, self._inputs(query, name))
@@ -306,11 +307,11 @@ class Lake:
         if relation is None or relation.kind != "view":
             return False
         view = self.view(relation)
-        known = {column.name: column.comment for column in view.columns if column.comment}
+        documented = {column.lower(): text for column, text in (comments or {}).items()}
         return (
             view.sql == query
             and view.description == description
-            and {column: text for column, text in known.items() if column in (comments or {})} == dict(comments or {})
+            and all(documented.get(column.name.lower(), column.comment) == column.comment for column in view.columns)
             and view.inputs == self._inputs(query, name)
         )
 

@@ -6,7 +6,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -183,6 +183,7 @@ class Runner:
         text = statement.text
         target = statement.target
         link = None
+        replaced: set[Name] = set()
         if statement.verb in ("CREATE", "REPLACE") and statement.object == "TABLE" and target is not None:
             link = self._link_named(statement) or self.lake.link_of(target)
             location = self.lake.location_of(target)
@@ -191,9 +192,10 @@ class Runner:
             found = self.lake.find(target)
             if found is None or found.kind != "table":
                 self._catalog.forget(self.spark, target)
+                replaced = {target}
         own = {} if self.spark.conf.get(_USER_METADATA, None) else {_USER_METADATA: query_id}
         with self._conf(own):
-            frame = self.retrying(lambda: self._resolving(text))
+            frame = self.retrying(lambda: self._resolving(text, replaced))
         if target is not None and statement.verb in ("CREATE", "REPLACE"):
             self.lake.table_made(target, link)
             if (made := self.lake.find(target)) is not None:
@@ -205,9 +207,9 @@ class Runner:
             return None
         return Link(sql.string_after(statement, "LOCATION"))
 
-    def _resolving(self, text: str) -> DataFrame:
-        """Give the text to Spark, with the names that it needs attached."""
-        self._catalog.attach_mentioned(self.spark, self.lake, text)
+    def _resolving(self, text: str, replaced: Collection[Name] = ()) -> DataFrame:
+        """Give the text to Spark, with the names that it needs attached; not those of views that it replaces."""
+        self._catalog.attach(self.spark, self.lake, self.lake.mentioned(text) - set(replaced))
         tried: set[Name] = set()
         while True:
             try:

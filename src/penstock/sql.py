@@ -110,6 +110,25 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
+def statements(text: str) -> list[str]:
+    """The statements of a text, one after the other.
+
+    >>> statements("set time zone 'UTC'; select ';' -- one; not two")
+    ["set time zone 'UTC'", " select ';' -- one; not two"]
+    """
+    try:
+        found = tokenize(text, read="spark")
+    except SqlglotError:
+        return [text]
+    ends = [token.start for token in found if token.token_type == TokenType.SEMICOLON]
+    parts, start = [], 0
+    for end in [*ends, len(text)]:
+        if any(start <= token.start < end for token in found):
+            parts.append(text[start:end])
+        start = end + 1
+    return parts or [text]
+
+
 def read(text: str) -> Statement:
     """What kind of statement this is, and what it writes."""
     found = tokens(text)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
+from penstock.storage import Storage
 
 MARK = "penstock"
 """The application id of our transaction marks: one for every table's life, its numbers never restart."""
@@ -73,16 +76,17 @@ class Table:
     12
     """
 
-    def __init__(self, location: str, delta: DeltaTable) -> None:
+    def __init__(self, location: str, delta: DeltaTable, storage_options: dict[str, str] | None = None) -> None:
         self.location = location
         self._delta = delta
+        self._storage_options = storage_options
 
     @classmethod
     def open(cls, location: str, storage_options: dict[str, str] | None = None, *, files: bool = True) -> Table:
         """Open it at its newest version; without its files where only metadata and history are wanted."""
         try:
             delta = DeltaTable(location, storage_options=storage_options or None, without_files=not files)
-            return cls(location, delta)
+            return cls(location, delta, storage_options)
         except TableNotFoundError as error:
             raise NotFound("There is no Delta table", where=location) from error
         except (DeltaError, OSError, ValueError) as error:
@@ -115,7 +119,7 @@ class Table:
     @cached_property
     def clustering_columns(self) -> list[str]:
         """The liquid clustering columns; delta-rs does not tell them, the newest commit that set them does."""
-        for commit in self.history():
+        for commit in self.commits():
             given = (commit.get("operationParameters") or {}).get("clusterBy")
             if given and given != "[]":
                 return [str(column) for column in json.loads(given)]
@@ -144,10 +148,24 @@ class Table:
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
         """The commits, newest first, as the log tells them."""
-        try:
-            return list(self._delta.history(limit))
-        except DeltaError as error:
-            raise _unreadable(self.location, error) from error
+        return list(islice(self.commits(), limit))
+
+    def commits(self) -> Iterator[dict[str, Any]]:
+        """The same, each read when it is asked for.
+
+        Not by delta-rs: it gives up on the whole history of a clone, whose first commit reads version -1.
+        """
+        log = Storage(self.location, self._storage_options)
+        for version in range(self.version, -1, -1):
+            try:
+                lines = log.read(f"_delta_log/{version:020}.json").splitlines()
+                actions = [json.loads(line) for line in lines if line.strip()]
+            except NotFound:
+                return  # older commits were cleaned up
+            except ValueError as error:
+                raise _unreadable(self.location, error) from error
+            info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+            yield info | {"version": version}
 
     @property
     def last_modified(self) -> datetime:

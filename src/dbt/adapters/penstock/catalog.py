@@ -51,7 +51,11 @@ def single(lake: Lake, name: Name, database: str) -> Any:
         if key in statistics
     }
     items["has_stats"] = StatsItem(
-        id="has_stats", label="Has Stats?", value=bool(statistics), include=False, description="Has statistics"
+        id="has_stats",
+        label="Has Stats?",
+        value=bool(statistics),
+        include=False,
+        description="Indicates whether there are statistics for this table",
     )
     return CatalogTable(
         metadata=TableMetadata(
@@ -59,7 +63,7 @@ def single(lake: Lake, name: Name, database: str) -> Any:
         ),
         columns={
             column.name: ColumnMetadata(type=column.type, index=index, name=column.name, comment=column.comment)
-            for index, column in enumerate(_columns(lake, relation))
+            for index, column in enumerate(_columns(lake, relation), start=1)
         },
         stats=items,
     )
@@ -69,7 +73,7 @@ def _rows(lake: Lake, relation: Relation, database: str) -> list[dict[str, Any]]
     comment, statistics = _facts(lake, relation)
     return [
         _row(relation.name, _KINDS[relation.kind], comment, database, column, index, statistics)
-        for index, column in enumerate(_columns(lake, relation))
+        for index, column in enumerate(_columns(lake, relation), start=1)
     ]
 
 

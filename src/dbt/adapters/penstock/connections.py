@@ -20,6 +20,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.lake import Lake
 from penstock.runner import Result, Runner
+from penstock.sql import read, statements
 from penstock.storage import normalize
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class PenstockAdapterResponse(AdapterResponse):
 
 
 class Cursor:
-    """One statement: run when executed, its rows read when asked for."""
+    """One text of one or more statements: run when executed, the rows of the last read when asked for."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -69,7 +70,13 @@ class Cursor:
         self.result: Result | None = None
 
     def execute(self, sql: str, bindings: Any = None) -> None:
-        self.result = self._handle.runner.run(sql, self._handle.take_conf())
+        # dbt says `commit` before a hook outside of a transaction; here each statement is a commit of its own.
+        *before, last = [given for given in statements(sql) if read(given).verb != "COMMIT"] or [None]
+        for statement in before:
+            self.result = self._handle.runner.run(statement)
+            self.drain()
+        if last is not None:
+            self.result = self._handle.runner.run(last, self._handle.take_conf())
 
     @property
     def description(self) -> Sequence[tuple[str, str]] | None:

@@ -30,6 +30,7 @@ from penstock.layout import Layout
 from penstock.names import Name, check_part, quote
 from penstock.relations import FILE_FORMATS, Link
 from penstock.runner import Runner
+from penstock.sql import statements
 
 if TYPE_CHECKING:
     import agate
@@ -187,8 +188,11 @@ class PenstockAdapter(SQLAdapter):
 
     @available.parse(lambda *a, **k: [])
     def get_column_schema_from_query(self, sql: str) -> list[PenstockColumn]:
+        *header, query = statements(sql)
         with self.connections.exception_handler(sql):
-            return [self.Column.of(column) for column in self.runner.columns_of(sql)]
+            for statement in header:
+                self.runner.run(statement)
+            return [self.Column.of(column) for column in self.runner.columns_of(query)]
 
     def expand_column_types(self, goal: PenstockRelation, current: PenstockRelation) -> None:
         """A Delta string has no length to expand."""

@@ -20,7 +20,7 @@ def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
     """Call the model; its DataFrame becomes a temporary view, read by the query that is returned."""
     place = f"<{model['path']}>"
     linecache.cache[place] = (len(compiled_code), None, compiled_code.splitlines(keepends=True), place)
-    scope: dict[str, Any] = {"__name__": "dbt_python_model"}
+    scope: dict[str, Any] = {"__name__": "dbt_python_model", "spark": runner.spark}
     try:
         exec(compile(compiled_code, place, "exec"), scope)
         dbt = scope["dbtObj"](lambda name: runner.run(f"select * from {name}").frame)

@@ -1,13 +1,17 @@
 {#- A view keeps its docs in its own file; a table's comment is set where it is created. -#}
 {% macro penstock__persist_docs(relation, model, for_relation, for_columns) -%}
+  {% if for_columns and config.persist_column_docs() and model.columns %}
+    {% set existing_columns = adapter.get_columns_in_relation(relation) | map(attribute='name') | list %}
+    {% set documented_columns = validate_doc_columns(relation, model.columns, existing_columns) %}
+  {% endif %}
   {% if relation.is_view %}
     {{ return('') }}
   {% endif %}
   {% if for_relation and config.persist_relation_docs() and model.description %}
     {% do alter_relation_comment(relation, model.description) %}
   {% endif %}
-  {% if for_columns and config.persist_column_docs() and model.columns %}
-    {% do alter_column_comment(relation, model.columns) %}
+  {% if documented_columns %}
+    {% do alter_column_comment(relation, documented_columns) %}
   {% endif %}
 {%- endmacro %}
 

@@ -56,7 +56,14 @@
   {{ return(temp_relation.include(database=false, schema=false)) }}
 {% endmacro %}
 
+{#- Statements of the model's own that come first, each with its semicolon. -#}
+{% macro sql_header() -%}
+  {%- set header = config.get('sql_header') -%}
+  {{ header if header is not none }}
+{%- endmacro %}
+
 {% macro penstock__create_temporary_view(relation, compiled_code) -%}
+  {{ sql_header() }}
   create or replace temporary view {{ relation.include(database=false, schema=false) }} as
   {{ compiled_code }}
 {%- endmacro %}
@@ -69,6 +76,7 @@
       {{ get_assert_columns_equivalent(compiled_code) }}
       {%- set compiled_code = get_select_subquery(compiled_code) -%}
     {%- endif -%}
+    {{ sql_header() }}
     create or replace table {{ relation }}
     using delta
     {{ adapter.table_clauses(model) }}

@@ -11,7 +11,7 @@
   {%- endif -%}
 
   {%- set other_relation = load_cached_relation(defer_relation) -%}
-  {%- if other_relation and other_relation.is_table -%}
+  {%- if other_relation and other_relation.is_table and can_clone_table() -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- if target_relation.render() == defer_relation.render() -%}
       {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ target_relation.render()) }}

@@ -10,12 +10,16 @@
     {% if config.get('contract').enforced %}
       {{ get_assert_columns_equivalent(sql) }}
     {% endif %}
+    {% if config.get('sql_header') %}
+      {% do run_query(config.get('sql_header')) %}
+    {% endif %}
     {% do write(create_view_as(target_relation, sql)) %}
     {% do adapter.create_view(target_relation, sql, model) %}
     {% do store_raw_result('main', message='OK', code='OK', rows_affected=0) %}
   {% endif %}
 
   {% do apply_grants(target_relation, config.get('grants')) %}
+  {% do persist_docs(target_relation, model) %}
 
   {{ run_hooks(post_hooks, inside_transaction=True) }}
   {{ run_hooks(post_hooks, inside_transaction=False) }}

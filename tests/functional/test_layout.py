@@ -1,0 +1,82 @@
+"""Partitions, clustering, properties and location: at creation and on change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from dbt.tests.util import run_dbt, write_file
+
+
+def _incremental(**config: object) -> str:
+    settings = ", ".join(f"{key}={value!r}" for key, value in config.items())
+    return f"{{{{ config(materialized='incremental', {settings}) }}}} select 1 as id, 'a' as day"
+
+
+class TestLayout:
+    @pytest.fixture(scope="class")
+    def models(self):
+        retention = {"delta.logRetentionDuration": "interval 60 days"}
+        return {
+            "partitioned.sql": _incremental(partition_by="day", tblproperties=retention),
+            "clustered.sql": _incremental(cluster_by=["id"], scope_settings=retention),
+            "fed.sql": _incremental(table_properties={"delta.enableChangeDataFeed": True}),
+        }
+
+    def _table(self, project, name):
+        return project.adapter.lake.log_of(f"{project.test_schema}.{name}")
+
+    def test_creation_and_change(self, project):
+        run_dbt(["run"])
+        partitioned, clustered = self._table(project, "partitioned"), self._table(project, "clustered")
+        assert partitioned.partition_columns == ["day"]
+        assert partitioned.properties["delta.logRetentionDuration"] == "interval 60 days"
+        assert clustered.clustering_columns == ["id"]
+        assert clustered.properties["delta.logRetentionDuration"] == "interval 60 days"
+        assert self._table(project, "fed").properties["delta.enableChangeDataFeed"] == "true"
+
+        retention = {"delta.logRetentionDuration": "interval 90 days"}
+        write_file(_incremental(cluster_by=["day"], table_properties=retention), "models", "clustered.sql")
+        run_dbt(["run", "--select", "clustered"])
+        clustered = self._table(project, "clustered")
+        assert clustered.clustering_columns == ["day"]
+        assert clustered.properties["delta.logRetentionDuration"] == "interval 90 days"
+
+
+class TestLocation:
+    """A model outside of the root exists there: its second run appends."""
+
+    @pytest.fixture(scope="class")
+    def elsewhere(self, tmp_path_factory) -> Path:
+        return tmp_path_factory.mktemp("elsewhere")
+
+    @pytest.fixture(scope="class")
+    def models(self, elsewhere):
+        return {
+            "by_location.sql": _incremental(location=str(elsewhere / "first")),
+            "by_alias.sql": _incremental(delta_location=str(elsewhere / "second")),
+            "reader.sql": "select count(*) as n from {{ ref('by_location') }}",
+        }
+
+    def test_second_run_appends(self, project, elsewhere, dbt_profile_target):
+        run_dbt(["run"])
+        run_dbt(["run"])
+        for name, folder in (("by_location", "first"), ("by_alias", "second")):
+            assert (elsewhere / folder / "_delta_log").is_dir()
+            count = project.run_sql(f"select count(*) from {project.test_schema}.{name}", fetch="one")
+            assert count[0] == 2
+            link = Path(dbt_profile_target["root"], project.test_schema, name, "_link.json")
+            assert json.loads(link.read_text())["location"] == str(elsewhere / folder)
+        assert project.run_sql(f"select n from {project.test_schema}.reader", fetch="one")[0] == 2
+
+    def test_a_table_of_other_columns_is_someone_elses(self, project, elsewhere):
+        write_file(
+            f"{{{{ config(materialized='table', location='{elsewhere / 'first'}') }}}} select 1 as other",
+            "models",
+            "intruder.sql",
+        )
+        result = run_dbt(["run", "--select", "intruder"], expect_pass=False)[0]
+        assert "holds another table" in result.message
+        count = project.run_sql(f"select count(*) from {project.test_schema}.by_location", fetch="one")
+        assert count[0] == 2

@@ -1,0 +1,160 @@
+"""Contracts, docs, clones, hooks, Python models and retries: what dbt's own suite leaves open."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from dbt.tests.util import run_dbt, write_file
+
+
+class TestContract:
+    """A row that breaks a CHECK: the table is whole, as it was."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "checked.sql": "{{ config(materialized='table') }} select 1 as id",
+            "schema.yml": """
+                models:
+                  - name: checked
+                    config: {contract: {enforced: true}}
+                    columns:
+                      - name: id
+                        data_type: int
+                        constraints: [{type: not_null}, {type: check, expression: id < 10, name: small}]
+            """,
+        }
+
+    def test_the_old_table_stays(self, project):
+        run_dbt(["run"])
+        before = project.adapter.lake.log_of(f"{project.test_schema}.checked").version
+        write_file("{{ config(materialized='table') }} select 11 as id", "models", "checked.sql")
+        result = run_dbt(["run"], expect_pass=False)[0]
+        assert "CHECK constraint small (id < 10) violated" in result.message
+        assert project.adapter.lake.log_of(f"{project.test_schema}.checked").version == before
+        assert project.run_sql(f"select id from {project.test_schema}.checked", fetch="one")[0] == 1
+        with pytest.raises(Exception, match="small"):
+            project.run_sql(f"insert into {project.test_schema}.checked values (12)")
+
+
+class TestViewDocs:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "told.sql": "{{ config(persist_docs={'relation': true, 'columns': true}) }} select 1 as id, 2 as n",
+            "schema.yml": """
+                models:
+                  - name: told
+                    description: "It's a view"
+                    columns: [{name: ID, description: "The key's own"}]
+            """,
+        }
+
+    def test_they_are_kept_with_the_view(self, project, dbt_profile_target):
+        run_dbt(["run"])
+        view = json.loads(Path(dbt_profile_target["root"], project.test_schema, "told", "_view.json").read_text())
+        assert view["description"] == "It's a view"
+        assert {column["name"]: column["comment"] for column in view["columns"]} == {"id": "The key's own", "n": None}
+        assert "unchanged" in run_dbt(["run"])[0].message
+
+
+class TestClone:
+    """A clone is a table of its own, over the files of the other."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"kept.sql": "{{ config(materialized='incremental') }} select 1 as id"}
+
+    @pytest.fixture(scope="class")
+    def profiles_config_update(self, dbt_profile_target, unique_schema):
+        other = deepcopy(dbt_profile_target) | {"schema": f"{unique_schema}_clone"}
+        outputs = {"default": dbt_profile_target | {"schema": unique_schema}, "other": other}
+        return {"test": {"outputs": outputs, "target": "default"}}
+
+    def test_shallow(self, project):
+        run_dbt(["run"])
+        Path("state").mkdir()
+        shutil.copy("target/manifest.json", "state/manifest.json")
+        run_dbt(["clone", "--state", "state", "--target", "other"])
+        clone = project.adapter.lake.get(f"{project.test_schema}_clone.kept")
+        assert not list(Path(clone.location).glob("*.parquet"))
+        run_dbt(["run", "--target", "other"])
+        for schema, count in ((project.test_schema, 1), (f"{project.test_schema}_clone", 2)):
+            assert project.run_sql(f"select count(*) from {schema}.kept", fetch="one")[0] == count
+
+
+class TestHooks:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "failing.sql": "{{ config(materialized='table', pre_hook=\"select raise_error('not today')\") }} select 1 as id",
+            "several.sql": """
+                {{ config(materialized='table', post_hook="
+                    insert into {{ this }} values (2); -- and; another
+                    insert into {{ this }} select id + 2 from {{ this }}
+                ") }}
+                select 1 as id
+            """,
+        }
+
+    def test_hooks_run(self, project):
+        results = {result.node.name: result for result in run_dbt(["run"], expect_pass=False)}
+        assert results["failing"].status == "error"
+        assert "not today" in results["failing"].message
+        assert (
+            project.adapter.lake.find(
+                project.adapter.Relation.create(
+                    database=project.database, schema=project.test_schema, identifier="failing"
+                ).name_in_lake
+            )
+            is None
+        )
+        rows = project.run_sql(f"select id from {project.test_schema}.several order by id", fetch="all")
+        assert [row[0] for row in rows] == [1, 2, 3, 4]
+
+
+class TestRetry:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"good.sql": "select 1 as id", "bad.sql": "{{ config(materialized='table') }} select 1 / 0 as id"}
+
+    def test_only_what_failed_runs_again(self, project):
+        run_dbt(["run"], expect_pass=False)
+        write_file("{{ config(materialized='table') }} select 1 as id", "models", "bad.sql")
+        assert [result.node.name for result in run_dbt(["retry"])] == ["bad"]
+
+
+class TestPythonModels:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "grows.py": """
+import pandas as pd
+
+def model(dbt, session):
+    dbt.config(materialized="incremental", unique_key="id")
+    if dbt.is_incremental:
+        return pd.DataFrame({"id": [2, 3], "name": ["B", "C"]})
+    return session.createDataFrame([(1, "a"), (2, "b")], "id long, name string")
+""",
+            "wrong.py": "def model(dbt, session):\n    return 5\n",
+            "broken.py": "def model(dbt, session):\n    return 1 / 0\n",
+        }
+
+    def test_frames(self, project):
+        run_dbt(["run", "--select", "grows"])
+        run_dbt(["run", "--select", "grows"])
+        rows = project.run_sql(f"select id, name from {project.test_schema}.grows order by id", fetch="all")
+        assert [tuple(row) for row in rows] == [(1, "a"), (2, "B"), (3, "C")]
+
+    def test_errors_name_the_model_and_line(self, project):
+        results = {
+            result.node.name: result.message for result in run_dbt(["run", "--exclude", "grows"], expect_pass=False)
+        }
+        assert "returned int: return a PySpark or pandas DataFrame" in results["wrong"]
+        assert "ZeroDivisionError" in results["broken"]
+        assert "line 2" in results["broken"]
