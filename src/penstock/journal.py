@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from penstock.errors import NotFound, PenstockError
 from penstock.relations import LEDGER_FOLDER
@@ -204,7 +204,7 @@ class Journal(Generic[P]):
         try:
             state.table.commit_mark(number, void=void, note=note or f"{OURS}{number}")
         except DeltaError as error:
-            if "Unsupported" in str(error):
+            if not isinstance(error, CommitFailedError):
                 raise PenstockError(
                     f"Plan {number} can't be given up without Spark on this table: {error}",
                     where=self.location,

@@ -179,7 +179,7 @@ def ingest(
 ) -> IngestReport:
     """Bring every new file in, batch by batch, each exactly once; no Spark is started when none is new."""
     lake.check_writable()
-    work = _FileWork(lake, name, source, Model.read(select, str(name)), runner, table or TableConfig(), listings, step)
+    work = FileWork(lake, name, source, Model.read(select, str(name)), runner, table or TableConfig(), listings, step)
     work.on_batch = on_batch or (lambda batch: log.info("%s: %s", name, batch))
     found = lake.find(name)
     if found is not None and found.kind == "files":
@@ -188,7 +188,7 @@ def ingest(
     return work.report
 
 
-class _FileWork:
+class FileWork:
     """Plans and runs the batches of one table."""
 
     def __init__(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.errors import NotFound, PenstockError
@@ -140,12 +141,14 @@ class Ledger:
         while number >= span.first:
             if records is not None and number in records.compactions:
                 found = self._compaction(number)
-                if found.span.first >= span.first:
-                    if newest:
-                        self.schema, self.folders, self.format = found.schema, found.folders, found.format
-                    yield found.records
-                    number, void, newest = found.span.first - 1, found.voided, False
-                    continue
+                if newest:
+                    self.schema, self.folders, self.format = found.schema, found.folders, found.format
+                inside = found.records
+                if found.span.first < span.first:
+                    inside = inside.filter(pc.greater_equal(inside["batchId"], span.first - state.generation))
+                yield inside
+                number, void, newest = found.span.first - 1, found.voided, False
+                continue
             plan = self._plan(number, state)
             if newest:
                 self.schema, self.folders, self.format = plan.schema, plan.folders, plan.format
@@ -174,6 +177,9 @@ class Ledger:
         self._spans[number] = found.span
         return found
 
+    def _span(self, number: int) -> Span:
+        return self._spans.get(number) or self._compaction(number).span
+
     # Keeping it small
 
     def tidy(self, state: State, interval: int, keep: int, step: Step) -> None:
@@ -195,6 +201,10 @@ class Ledger:
         self._retain(state, keep, records, step)
 
     def _compact(self, span: Span, state: State) -> None:
+        for other in sorted(self._journal.records().compactions, reverse=True):
+            # One that reaches further down holds what its plans, gone by now, do not.
+            if span.first <= other < span.last and self._span(other).first < span.first:
+                span = Span(self._span(other).first, span.last)
         reader = Ledger(self._journal)
         reader._generation, reader._last = state.generation, span.first - 1
         void = state.void if span.last == state.mark else self._void_below(span.last, state)
@@ -244,7 +254,7 @@ class Ledger:
             if number not in records.compactions:
                 number -= 1
                 continue
-            span = self._spans.get(number) or self._compaction(number).span
+            span = self._span(number)
             newest = newest or span
             # The plan of the mark itself stays: it says what the files were read as.
             needless += [
