@@ -1,6 +1,6 @@
 """Files in: against Structured Streaming and against one plain job, as ratios inside one run; and what a no-op costs.
 
-    python benchmarks/files.py [--files 1000] [--rows 2000] [--ledger 10000 100000 1000000] [--only ingest|noop]
+python benchmarks/files.py [--files 1000] [--rows 2000] [--ledger 10000 100000 1000000] [--only ingest|noop]
 """
 
 from __future__ import annotations
@@ -139,9 +139,7 @@ def prepare(number: int, folder: Path) -> None:
     batches = -(-number // BATCH)
     table = folder / "lake" / "bronze" / "events"
     rows = pa.table({"id": pa.array([1], pa.int64())})
-    DeltaTable.create(
-        str(table), schema=rows.schema, configuration={GENERATION: "0"}, raise_if_key_not_exists=False
-    )
+    DeltaTable.create(str(table), schema=rows.schema, configuration={GENERATION: "0"}, raise_if_key_not_exists=False)
     mark = CommitProperties(
         app_transactions=[Transaction(MARK, batches - 1)], custom_metadata={"userMetadata": "penstock 0"}
     )

@@ -49,7 +49,7 @@ Step = Callable[[str], None]
 """Called with the name of each step as it begins: how the fault tests find the moment to kill."""
 
 
-def _no_step(name: str) -> None:
+def no_step(name: str) -> None:
     pass
 
 
@@ -136,7 +136,7 @@ class Journal(Generic[P]):
             return State(None, None, None, 0)
         return State(table, table.mark, table.void, int(table.properties.get(GENERATION, 0)))
 
-    def drive(self, work: Work[P], *, replace: bool = False, step: Step = _no_step) -> None:
+    def drive(self, work: Work[P], *, replace: bool = False, step: Step = no_step) -> None:
         """Plan, write ahead, run, read the mark again; until there is nothing left to do."""
         state = self.state()
         if not replace:

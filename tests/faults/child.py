@@ -1,6 +1,6 @@
 """One run of a file model in a process of its own, which dies, or stops, at the step that its orders name.
 
-    python child.py '{"root": …, "landing": …, "kill": "planned"}'
+python child.py '{"root": …, "landing": …, "kill": "planned"}'
 """
 
 from __future__ import annotations

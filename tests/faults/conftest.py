@@ -103,12 +103,12 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
     return parameters.port, parameters.auth_token
 
 
-@pytest.fixture()
+@pytest.fixture
 def world(tmp_path: Path, gateway: tuple[int, str]) -> World:
     return World(tmp_path, gateway)
 
 
-@pytest.fixture()
+@pytest.fixture
 def chance(request: pytest.FixtureRequest) -> random.Random:
     seed = int(os.environ.get("PENSTOCK_SEED", time.time_ns() % 1_000_000))
     print(f"PENSTOCK_SEED={seed}")

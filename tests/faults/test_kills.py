@@ -89,5 +89,3 @@ def test_killed_with_its_jvm_while_data_files_are_written(world, chance, first):
     world.check_so_far()
     world.finish()
     world.check()
-
-

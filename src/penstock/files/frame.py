@@ -42,6 +42,9 @@ _DEFAULTS: dict[str, dict[str, str]] = {
     "parquet": {"mergeSchema": "true"},
     "orc": {"mergeSchema": "true"},
 }
+_EMPTY_VIRTUAL = {
+    name: f"cast(null as {kind})" for name, kind in zip(VIRTUAL, ("string", "bigint", "timestamp", "timestamp"))
+}
 _INFERENCE_ONLY = ("inferSchema", "mergeSchema")
 
 
@@ -138,7 +141,7 @@ class Frames:
         try:
             if not paths:
                 empty = self._spark.createDataFrame([], schema)
-                return self._with_virtual(empty, dict.fromkeys(VIRTUAL, "cast(null as string)"), virtual)
+                return self._with_virtual(empty, _EMPTY_VIRTUAL, virtual)
             parts = []
             for group in self._groups(paths):
                 absent = {name.lower() for name in shape.folders} - {name.lower() for name in group.folders}

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.ledger import Ledger
-from penstock.files.listing import Listings
+from penstock.files.listing import Listings, none
 from penstock.files.model import Model
 from penstock.files.plan import (
     INGESTED,
@@ -47,6 +47,7 @@ from penstock.journal import (
     Step,
     Unrunnable,
     lost_a_race,
+    no_step,
 )
 from penstock.names import Name, quote
 from penstock.runner import Written
@@ -175,7 +176,7 @@ def ingest(
     table: TableConfig | None = None,
     listings: Listings | None = None,
     on_batch: Callable[[Batch], None] | None = None,
-    step: Step = lambda name: None,
+    step: Step = no_step,
 ) -> IngestReport:
     """Bring every new file in, batch by batch, each exactly once; no Spark is started when none is new."""
     lake.check_writable()
@@ -186,6 +187,26 @@ def ingest(
         raise PenstockError(f"{name} stands for files elsewhere, and can't be a table", where=found.location)
     work.journal.drive(work, replace=full_refresh or (found is not None and found.kind == "view"), step=step)
     return work.report
+
+
+def preview(
+    lake: Lake,
+    name: Name,
+    source: FileSource,
+    select: str,
+    *,
+    runner: Runner | None = None,
+    rows: int | None = None,
+    files: int | None = None,
+    listings: Listings | None = None,
+) -> str:
+    """A query that reads like the model does, over some of the files, and brings nothing in.
+
+    `@data` is the oldest files of the roots, new or not: one batch of them, or as many as `files` says, limited to
+    `rows` rows: for `dbt show`, `--sample`, and, with no rows, `--empty`.
+    """
+    work = FileWork(lake, name, source, Model.read(select, str(name)), runner, TableConfig(), listings, no_step)
+    return work.preview(rows, files)
 
 
 class FileWork:
@@ -239,7 +260,7 @@ class FileWork:
         return FilePlan.from_bytes(number, data, where)
 
     def propose(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
-        added = RECORDS.empty_table() if replace else self._ledger.follow(state)
+        added = none(RECORDS) if replace else self._ledger.follow(state)
         self._settle(state, tidy=not replace)
         if self._backlog is None:
             self._look(state, first=replace or state.mark is None, replace=replace)
@@ -292,15 +313,42 @@ class FileWork:
             prepared.drop(self.runner)
         self._step("committed")
 
+    def preview(self, rows: int | None, files: int | None) -> str:
+        found = self._wanted(self._listings.of(self.source.source_roots))
+        found = found.filter(pc.greater(found["size"], 0))
+        head = Backlog(lines(found, INGESTED), files or self.source.max_files_per_trigger, None).head()
+        paths = head["path"].to_pylist()
+        state = self.journal.state()
+        self._ledger.follow(state)
+        frames = Frames(self.runner, self.source, self._ledger.format or format_of(paths, self.source))
+        known = None if self._ledger.schema is None else Shape(self._ledger.schema, self._ledger.folders)
+        shape = frames.given() or known or (frames.infer(paths) if paths else None)
+        if shape is None:
+            raise PenstockError(
+                "There is no file yet that would show the columns of @data",
+                where=", ".join(self.source.source_roots),
+                fix="Declare them in `source_columns`, or let a file land.",
+            )
+        frame = frames.frame([] if rows == 0 else paths, shape, self.model.virtual)
+        view = f"penstock_preview_{uuid.uuid4().hex}"
+        (frame if rows is None else frame.limit(rows)).createOrReplaceTempView(view)
+        query = self.model.bind(view)
+        return self.model.once(query, self._select(query).columns) or query
+
     # Planning
 
     def _look(self, state: State, *, first: bool, replace: bool) -> None:
         """List the roots, and take out what is known, what is not wanted and what must wait."""
         source = self.source
-        known = RECORDS.empty_table() if replace else self._ledger.records
+        known = none(RECORDS) if replace else self._ledger.records
         files = without(self._listings.of(source.source_roots, fresh=self._relist), known)
         self._relist = False
         files = self._wanted(files)
+        self._aside = None
+        if files.num_rows == 0:
+            # The common case, and one that must stay cheap.
+            self._backlog = Backlog(lines(files, INGESTED), source.max_files_per_trigger, None)
+            return
         if source.safety_buffer_seconds:
             limit = int((time.time() - source.safety_buffer_seconds) * 1000)
             old = pc.less_equal(files["modificationTime"], limit)

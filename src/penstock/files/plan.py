@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,13 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from penstock.errors import PenstockError
+from penstock.files.listing import FILES, none
 from penstock.journal import FORMAT
 
 INGESTED, REPLACED, SKIPPED, QUARANTINED = "ingested", "replaced", "skipped", "quarantined"
 READ = (INGESTED, REPLACED)
 """The statuses of files whose rows are in the table; the earlier rows of a replaced one left with the same commit."""
 
-FILES = pa.schema([("path", pa.string()), ("modificationTime", pa.int64()), ("size", pa.int64())])
 LINES = pa.schema([*FILES, ("status", pa.string()), ("reason", pa.string())])
 RECORDS = pa.schema([*FILES, ("batchId", pa.int64()), ("batchProcessingTime", pa.int64()), *list(LINES)[3:]])
 """A line of the ledger, in a plan and in a compaction alike."""
@@ -63,8 +64,8 @@ class FilePlan:
         return pa.table(
             [
                 *(self.lines[name] for name in KEY),
-                pa.repeat(pa.scalar(self.batch_id, pa.int64()), size),
-                pa.repeat(pa.scalar(self.time, pa.int64()), size),
+                _repeat(self.batch_id, size),
+                _repeat(self.time, size),
                 self.lines["status"],
                 self.lines["reason"],
             ],
@@ -130,9 +131,14 @@ class FilePlan:
             ) from error
 
 
+def _repeat(number: int, size: int) -> pa.Array:
+    """pa.repeat() would import pandas, as `none` says."""
+    return pa.Array.from_buffers(pa.int64(), size, [None, pa.py_buffer(array("q", [number]) * size)])
+
+
 def _lines(body: bytes) -> pa.Table:
     if not body.strip():
-        return RECORDS.empty_table()
+        return none(RECORDS)
     read = pa.json.read_json(
         io.BytesIO(body),
         # A path may be longer than a block of the reader.
@@ -147,6 +153,8 @@ def _lines(body: bytes) -> pa.Table:
 def lines(files: pa.Table, status: str, reason: str | None = None) -> pa.Table:
     """Files with what becomes of them."""
     size = files.num_rows
+    if size == 0:
+        return none(LINES)
     return pa.table(
         [*(files[name] for name in KEY), pa.repeat(pa.scalar(status), size), pa.array([reason] * size, pa.string())],
         schema=LINES,
@@ -196,12 +204,12 @@ def without(files: pa.Table, records: pa.Table) -> pa.Table:
     """
     if files.num_rows == 0 or records.num_rows == 0:
         return files
-    at = pc.index_in(files["path"], value_set=_one(records["path"]))
+    at = _one(pc.index_in(files["path"], value_set=_one(records["path"])))
     known = pc.and_(
-        pc.equal(_one(records["modificationTime"]).take(_one(at)), _one(files["modificationTime"])),
-        pc.equal(_one(records["size"]).take(_one(at)), _one(files["size"])),
+        pc.equal(_one(records["modificationTime"]).take(at), _one(files["modificationTime"])),
+        pc.equal(_one(records["size"]).take(at), _one(files["size"])),
     )
-    left = files.filter(pc.invert(pc.fill_null(known, False)))
+    left = files.filter(pc.or_kleene(pc.is_null(at), pc.invert(known)))
     same = records.filter(pc.is_in(records["path"], value_set=_one(left["path"]))) if left.num_rows else None
     if same is None or same.num_rows == 0:
         return left

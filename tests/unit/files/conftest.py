@@ -34,9 +34,8 @@ class RustWork(FileWork):
         super().run(plan, state)
 
     def _write(self, plan, prepared, note):
-        ids = [
-            json.loads(line)["id"] for path in plan.read["path"].to_pylist() for line in open(path, encoding="utf-8")
-        ]
+        lines = [line for path in plan.read["path"].to_pylist() for line in Path(path).read_text().splitlines()]
+        ids = [json.loads(line)["id"] for line in lines]
         rows = pa.table({"id": pa.array(ids, pa.int64())})
         mark = CommitProperties(
             app_transactions=[Transaction(MARK, plan.number)],
@@ -119,6 +118,6 @@ class Shop:
         assert self.rows() == self.expected
 
 
-@pytest.fixture()
+@pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)

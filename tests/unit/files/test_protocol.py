@@ -140,7 +140,16 @@ def test_interval_1_with_retention_3_over_50_batches(shop):
 
 
 def test_odd_names(shop):
-    for name in ("a b.json", "ünïcode 文.json", "50%.json", "%41.json", "#x.json", "o'brien.json", "new\nline.json", "*[a]{b}?.json"):
+    for name in (
+        "a b.json",
+        "ünïcode 文.json",
+        "50%.json",
+        "%41.json",
+        "#x.json",
+        "o'brien.json",
+        "new\nline.json",
+        "*[a]{b}?.json",
+    ):
         shop.land(name)
     shop.run(max_files_per_trigger=3)
     shop.check()
