@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from delta.tables import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.files import IngestReport
+
 _FIRST_COMMIT = f"{LOG_FOLDER}/00000000000000000000.json"
 _WRITE_MODES = ("append", "overwrite", "error", "ignore")
 # Spark reads S3 and ADLS through Hadoop's clients, which have schemes of their own.
@@ -217,6 +219,27 @@ class Lake:
             writer = writer.partitionBy(*partition_by)
         self.create_schema(target.schema)
         self.runner.save(writer, self.location_of(target))
+
+    def ingest(
+        self,
+        name: str,
+        *,
+        select: str = "select * from @data",
+        full_refresh: bool = False,
+        partition_by: str | list[str] | None = None,
+        cluster_by: str | list[str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        **source: Any,
+    ) -> IngestReport:
+        """Bring new files into a table, each exactly once; every key of `docs/files.md` is taken.
+
+        >>> lake.ingest("bronze.events", roots=["landing"], max_files_per_trigger=50)    # doctest: +SKIP
+        """
+        from penstock import files
+
+        config = files.FileSource.from_mapping(source, where=name)
+        table = files.TableConfig.of(partition_by, cluster_by, properties)
+        return files.ingest(self, Name.parse(name), config, select, full_refresh=full_refresh, table=table)
 
     # Changing the lake
 

@@ -107,7 +107,7 @@ class Runner:
             self.lake.check_writable()
         if self._by_the_lake(statement):
             return result
-        with self.tagged(result.query_id), self._conf(conf or {}):
+        with self.tagged(result.query_id), self.configured(conf or {}):
             if statement.changes_data:
                 result.frame = self._write(statement, result.query_id)
                 result.written = self._written(statement, result.query_id)
@@ -194,7 +194,7 @@ class Runner:
                 self._catalog.forget(self.spark, target)
                 replaced = {target}
         own = {} if self.spark.conf.get(_USER_METADATA, None) else {_USER_METADATA: query_id}
-        with self._conf(own):
+        with self.configured(own):
             frame = self.retrying(lambda: self._resolving(text, replaced))
         if target is not None and statement.verb in ("CREATE", "REPLACE"):
             self.lake.table_made(target, link)
@@ -265,7 +265,7 @@ class Runner:
         return False
 
     @contextmanager
-    def _conf(self, conf: Mapping[str, str]) -> Iterator[None]:
+    def configured(self, conf: Mapping[str, str]) -> Iterator[None]:
         """Settings for one statement: unset right after, because Delta would apply them to the next as well."""
         if not conf:
             yield

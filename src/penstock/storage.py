@@ -107,6 +107,9 @@ class Storage:
         return Entry(meta["path"], meta["last_modified"], meta["size"])
 
     def read(self, path: str) -> bytes:
+        if self.local and not os.path.isfile(os.path.join(self.root, path)):
+            # Opening the store would make its folder.
+            raise NotFound("There is no such object", where=join(self.root, path))
         try:
             return bytes(obstore.get(self._store, path).bytes())
         except (StoreNotFound, FileNotFoundError) as error:

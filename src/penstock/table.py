@@ -20,6 +20,8 @@ from penstock.storage import Storage
 
 MARK = "penstock"
 """The application id of our transaction marks: one for every table's life, its numbers never restart."""
+VOID = "penstock.void"
+"""The application id that a commit carries as well when its number stands for a plan that was given up."""
 
 _SPARK_TYPES = {
     "long": "bigint",
@@ -193,17 +195,25 @@ class Table:
     @property
     def mark(self) -> int | None:
         """The last number that penstock committed here; None where it never did."""
-        number = self._delta.transaction_version(MARK)
-        return None if number is None else int(number)
+        return self._number_of(MARK)
 
-    def commit_mark(self, number: int) -> None:
+    @property
+    def void(self) -> int | None:
+        """The last number whose plan was given up; None where none was."""
+        return self._number_of(VOID)
+
+    def commit_mark(self, number: int, *, void: bool = False, note: str | None = None) -> None:
         """An empty commit that carries a transaction mark; fails when the table has moved on."""
-        self._delta.create_write_transaction(
-            [],
-            "append",
-            self._delta.schema(),
-            commit_properties=CommitProperties(app_transactions=[Transaction(MARK, number)]),
+        marks = [Transaction(MARK, number)] + ([Transaction(VOID, number)] if void else [])
+        properties = CommitProperties(
+            custom_metadata={"userMetadata": note} if note else None,
+            app_transactions=marks,
         )
+        self._delta.create_write_transaction([], "append", self._delta.schema(), commit_properties=properties)
+
+    def _number_of(self, application: str) -> int | None:
+        number = self._delta.transaction_version(application)
+        return None if number is None else int(number)
 
 
 def _from_millis(millis: int) -> datetime:

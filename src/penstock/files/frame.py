@@ -1,0 +1,228 @@
+"""The files of a batch as a Spark DataFrame: what `@data` stands for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import PenstockError, from_spark
+from penstock.files.model import VIRTUAL
+from penstock.files.source import FileSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader
+    from pyspark.sql.types import StructType
+
+    from penstock.runner import Runner
+
+_EXTENSIONS = {
+    "parquet": "parquet",
+    "csv": "csv",
+    "json": "json",
+    "jsonl": "json",
+    "ndjson": "json",
+    "orc": "orc",
+    "avro": "avro",
+    "txt": "text",
+    "text": "text",
+    "log": "text",
+}
+_COMPRESSED = {"gz", "bz2", "zst", "snappy", "lz4", "deflate", "gzip"}
+_FOLDER_COLUMN = re.compile(r"([^/=]+)=[^/]*")
+# How files are inferred and read unless `source_options` says otherwise. A value that does not fit is an error, not
+# a null; a CSV whose header has other names or another order is an error, not columns mixed up.
+_DEFAULTS: dict[str, dict[str, str]] = {
+    "csv": {"mode": "FAILFAST", "enforceSchema": "false", "inferSchema": "true"},
+    "json": {"mode": "FAILFAST"},
+    "parquet": {"mergeSchema": "true"},
+    "orc": {"mergeSchema": "true"},
+}
+_EMPTY_VIRTUAL = {
+    name: f"cast(null as {kind})" for name, kind in zip(VIRTUAL, ("string", "bigint", "timestamp", "timestamp"))
+}
+_INFERENCE_ONLY = ("inferSchema", "mergeSchema")
+
+
+def format_of(paths: Iterable[str], source: FileSource) -> str:
+    """The one format of these files."""
+    if source.source_format is not None:
+        return source.source_format
+    seen: dict[str, str] = {}
+    for path in paths:
+        kind = extension_format(path)
+        if kind is None:
+            raise PenstockError(
+                "The format of this file can't be told from its extension", where=path, fix="Set `source_format`."
+            )
+        seen.setdefault(kind, path)
+        if len(seen) > 1:
+            one, other = seen.values()
+            raise PenstockError(
+                f"The files have more than one format: {one} and {other}",
+                fix="Set `source_format`, or narrow `source_patterns`.",
+            )
+    return next(iter(seen), "parquet")
+
+
+def extension_format(path: str) -> str | None:
+    """
+    >>> extension_format("/landing/a.JSON.gz"), extension_format("/landing/a.bin")
+    ('json', None)
+    """
+    parts = path.rsplit("/", 1)[-1].lower().split(".")[1:]
+    while parts and parts[-1] in _COMPRESSED:
+        parts.pop()
+    return _EXTENSIONS.get(parts[-1]) if parts else None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What files are read as."""
+
+    schema: dict[str, Any]
+    """Spark's JSON of a struct."""
+    folders: tuple[str, ...] = ()
+    """The columns that come from folder names."""
+
+
+class Frames:
+    """Makes DataFrames of explicit files."""
+
+    def __init__(self, runner: Runner, source: FileSource, format: str, roots: Sequence[str] = ()) -> None:
+        self._spark = runner.spark
+        self._hadoop = runner.lake.for_spark
+        self._source = source
+        self._format = format
+        # The longest first: a file below two roots belongs to the nearer.
+        self._roots = sorted(roots or source.source_roots, key=len, reverse=True)
+
+    def infer(self, paths: list[str], known: Shape | None = None) -> Shape:
+        """The columns of these files; those of a known shape keep their type and place."""
+        from pyspark.sql.types import StructField, StructType
+
+        fields = {field.name.lower(): field for field in _struct(known.schema).fields} if known else {}
+        folders = {name.lower(): name for name in known.folders} if known else {}
+        for group in self._groups(paths):
+            try:
+                found = self._reader(group, infer=True).load(group.paths).schema
+            except Exception as error:
+                raise from_spark(error) from error
+            for field in found.fields:
+                fields.setdefault(field.name.lower(), StructField(field.name, field.dataType, True))
+            folders |= {name.lower(): name for name in group.folders}
+        if not fields:
+            raise PenstockError(
+                "The files of the first batch show no columns", where=paths[0], fix="Set `source_columns`."
+            )
+        return Shape(json.loads(StructType(list(fields.values())).json()), tuple(folders.values()))
+
+    def given(self) -> Shape | None:
+        """The shape that `source_columns` declares."""
+        from pyspark.sql.types import StructType
+
+        columns = [column for column in self._source.source_columns if column.extract]
+        if not columns:
+            return None
+        ddl = ", ".join(f"`{column.name}` {column.type}" for column in columns)
+        try:
+            schema = StructType.fromDDL(ddl)
+        except Exception as error:
+            raise from_spark(error, ddl) from error
+        return Shape(json.loads(schema.json()))
+
+    def frame(self, paths: list[str], shape: Shape, virtual: Sequence[str] = ()) -> DataFrame:
+        """The rows of these files, and the virtual columns that are wanted."""
+        schema = _struct(shape.schema)
+        try:
+            if not paths:
+                empty = self._spark.createDataFrame([], schema)
+                return self._with_virtual(empty, _EMPTY_VIRTUAL, virtual)
+            parts = []
+            for group in self._groups(paths):
+                absent = {name.lower() for name in shape.folders} - {name.lower() for name in group.folders}
+                part = self._read(group, _leave_out(schema, absent))
+                parts.append(self._with_virtual(part, VIRTUAL, virtual))
+            return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+        except Exception as error:
+            raise from_spark(error) from error
+
+    def _read(self, group: _Group, schema: StructType) -> DataFrame:
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        rescued = self._source.rescued_data_column
+        reader = self._reader(group)
+        if rescued is None or self._format not in ("csv", "json"):
+            return reader.schema(schema).load(group.paths)
+        whole = StructType([*schema.fields, StructField(rescued, StringType(), True)])
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", rescued)
+        frame = reader.schema(whole).load(group.paths)
+        if self._format == "csv":
+            # The raw line as an object, so that the column is JSON whatever the format.
+            texts = ", ".join(f"`{field.name}` string" for field in schema.fields)
+            options = {key: value for key, value in self._source.source_options.items() if key.lower() != "header"}
+            frame = frame.withColumn(rescued, F.to_json(F.from_csv(F.col(rescued), texts, options)))
+        return frame
+
+    def _reader(self, group: _Group, *, infer: bool = False) -> DataFrameReader:
+        defaults = {
+            key: value for key, value in _DEFAULTS.get(self._format, {}).items() if infer or key not in _INFERENCE_ONLY
+        }
+        if self._source.source_options.get("header", "false") != "true":
+            defaults.pop("enforceSchema", None)
+        options = {
+            **defaults,
+            **self._source.source_options,
+            "basePath": self._hadoop(group.root),
+            # Names are names here: `[`, `{` and `*` in them are no patterns.
+            "__globPaths__": "false",
+            "ignoreMissingFiles": "false",
+        }
+        return self._spark.read.format(self._format).options(**options)
+
+    def _with_virtual(self, frame: DataFrame, made: dict[str, str], wanted: Sequence[str]) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        there = {name.lower() for name in frame.columns}
+        columns = [F.expr(made[name]).alias(name) for name in wanted if name not in there]
+        return frame.select("*", *columns) if columns else frame
+
+    def _groups(self, paths: list[str]) -> list[_Group]:
+        """Spark reads files together when they share a root and the columns in their folder names."""
+        groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for path in paths:
+            root = next(
+                (root for root in self._roots if path.startswith(root.rstrip("/") + "/")), os.path.dirname(path)
+            )
+            below = path[len(root) :].rsplit("/", 1)[0]
+            folders = tuple(found.group(1) for part in below.split("/") if (found := _FOLDER_COLUMN.fullmatch(part)))
+            groups.setdefault((root, folders), []).append(self._hadoop(path))
+        return [_Group(root, folders, tuple(files)) for (root, folders), files in groups.items()]
+
+
+@dataclass(frozen=True)
+class _Group:
+    root: str
+    folders: tuple[str, ...]
+    files: tuple[str, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        return list(self.files)
+
+
+def _struct(schema: dict[str, Any]) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(schema)
+
+
+def _leave_out(schema: StructType, names: set[str]) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType([field for field in schema.fields if field.name.lower() not in names]) if names else schema

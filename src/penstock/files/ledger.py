@@ -1,0 +1,288 @@
+"""The file ledger: the committed plans of a generation, loose and compacted."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.errors import NotFound, PenstockError
+from penstock.files.listing import none
+from penstock.files.plan import RECORDS, FilePlan
+from penstock.journal import FOLDER, FORMAT, Journal, Records, State, Step
+from penstock.storage import join
+
+log = logging.getLogger("penstock.files")
+
+_HEADER = b"penstock"
+_TIER = 10
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Span:
+    """A run of numbers, both ends in it."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What a compaction file holds."""
+
+    span: Span
+    records: pa.Table
+    schema: dict[str, Any] | None
+    folders: tuple[str, ...]
+    format: str | None
+    voided: int | None = None
+    """The number before the span, where that was given up: its own plan does not know it."""
+
+    def to_bytes(self, generation: int) -> bytes:
+        header = {
+            "format_version": FORMAT,
+            "generation": generation,
+            "first": self.span.first,
+            "last": self.span.last,
+            "schema": self.schema,
+            "folders": list(self.folders),
+            "source_format": self.format,
+            "voided": self.voided,
+        }
+        records = self.records.replace_schema_metadata({_HEADER: json.dumps(header).encode()})
+        sink = io.BytesIO()
+        pq.write_table(records, sink, compression="zstd")
+        return sink.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> Compaction:
+        try:
+            # Not read_table, which imports pandas: half a second of a run that finds nothing new.
+            table = pq.ParquetFile(pa.BufferReader(data)).read()
+            header = json.loads((table.schema.metadata or {})[_HEADER])
+            version = header["format_version"]
+            if version != FORMAT:
+                raise PenstockError(
+                    f"This compaction has format {version}, and only {FORMAT} is known here",
+                    where=where,
+                    fix="Upgrade dbt-penstock.",
+                )
+            return cls(
+                Span(header["first"], header["last"]),
+                table.select(RECORDS.names).cast(RECORDS),
+                header.get("schema"),
+                tuple(header.get("folders") or ()),
+                header.get("source_format"),
+                header.get("voided"),
+            )
+        except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise PenstockError(
+                f"This compaction of the ledger can't be read: {error}",
+                where=where,
+                fix="Move it away: where its plans are still there they are read instead; "
+                "else put it back from a backup, or run with --full-refresh.",
+            ) from error
+
+
+class Ledger:
+    """What is in the table already, read once and then kept up with the log."""
+
+    def __init__(self, journal: Journal[FilePlan]) -> None:
+        self._journal = journal
+        self._generation: int | None = None
+        self._parts: list[pa.Table] = []
+        self._last = -1
+        """The last number that `records` covers."""
+        self._void: int | None = None
+        """The number before the oldest one read, where that was given up."""
+        self._spans: dict[int, Span] = {}
+        self.schema: dict[str, Any] | None = None
+        self.folders: tuple[str, ...] = ()
+        self.format: str | None = None
+
+    @property
+    def records(self) -> pa.Table:
+        return pa.concat_tables(self._parts) if self._parts else none(RECORDS)
+
+    def follow(self, state: State) -> pa.Table:
+        """Read what was committed since the last call, or all of it on the first; returns what was added."""
+        if state.mark is None:
+            return none(RECORDS)
+        if self._generation != state.generation:
+            self._generation, self._parts, self._last = state.generation, [], state.generation - 1
+        parts = self._read(Span(self._last + 1, state.mark), state)
+        self._parts += parts
+        self._last = state.mark
+        return pa.concat_tables(parts) if parts else none(RECORDS)
+
+    def _read(self, span: Span, state: State) -> list[pa.Table]:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                # A single plan is the common case, and is read without looking around.
+                alone = span.last <= span.first and attempt == 1
+                return list(self._read_once(span, state, None if alone else self._journal.records()))
+            except NotFound:
+                # Another process may have compacted and tidied up between our listing and our reading.
+                if attempt == _ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _read_once(self, span: Span, state: State, records: Records | None) -> Iterator[pa.Table]:
+        """From the newest down: a compaction where there is one, else the plan itself."""
+        number = span.last
+        void = state.void if state.last_is_void else None
+        newest = True
+        while number >= span.first:
+            if records is not None and number in records.compactions:
+                found = self._compaction(number)
+                if newest:
+                    self.schema, self.folders, self.format = found.schema, found.folders, found.format
+                inside = found.records
+                if found.span.first < span.first:
+                    inside = inside.filter(pc.greater_equal(inside["batchId"], span.first - state.generation))
+                yield inside
+                number, void, newest = found.span.first - 1, found.voided, False
+                continue
+            plan = self._plan(number, state)
+            if newest:
+                self.schema, self.folders, self.format = plan.schema, plan.folders, plan.format
+            if number != void:
+                yield plan.records()
+            void = plan.voided[0] if plan.voided is not None else None
+            number, newest = number - 1, False
+        self._void = void
+
+    def _plan(self, number: int, state: State) -> FilePlan:
+        path = self._journal.path_of(number)
+        where = join(self._journal.location, path)
+        try:
+            data = self._journal.storage.read(path)
+        except NotFound as error:
+            raise NotFound(
+                f"The ledger lacks batch {number}, which is in the table: neither its plan nor a compaction of it is there",
+                where=where,
+                fix="Put the file back from a backup, or run with --full-refresh.",
+            ) from error
+        return FilePlan.from_bytes(number, data, where, committed=True)
+
+    def _compaction(self, number: int) -> Compaction:
+        path = _compaction_path(number)
+        found = Compaction.from_bytes(self._journal.storage.read(path), join(self._journal.location, path))
+        self._spans[number] = found.span
+        return found
+
+    def _span(self, number: int) -> Span:
+        return self._spans.get(number) or self._compaction(number).span
+
+    # Keeping it small
+
+    def tidy(self, state: State, interval: int, keep: int, step: Step) -> None:
+        """Compact where that is due, then remove the oldest files that a compaction covers."""
+        if state.mark is None or state.mark < state.generation:
+            return
+        done = state.mark - state.generation + 1
+        due = state.generation + done // interval * interval - 1
+        if due < state.generation:
+            return
+        if done % interval and self._journal.storage.exists(_compaction_path(due)):
+            return
+        step("compaction")
+        records = self._journal.records()
+        if due not in records.compactions:
+            self._compact(tier(due, state.generation, interval), state)
+            records = self._journal.records()
+        step("compacted")
+        self._retain(state, keep, records, step)
+
+    def _compact(self, span: Span, state: State) -> None:
+        for other in sorted(self._journal.records().compactions, reverse=True):
+            # One that reaches further down holds what its plans, gone by now, do not.
+            if span.first <= other < span.last and self._span(other).first < span.first:
+                span = Span(self._span(other).first, span.last)
+        reader = Ledger(self._journal)
+        reader._generation, reader._last = state.generation, span.first - 1
+        void = state.void if span.last == state.mark else self._void_below(span.last, state)
+        upto = State(state.table, span.last, void, state.generation)
+        parts = reader._read(span, upto)
+        whole = Compaction(
+            span,
+            pa.concat_tables(parts) if parts else none(RECORDS),
+            reader.schema,
+            reader.folders,
+            reader.format,
+            reader._void,
+        )
+        self._spans[span.last] = span
+        self._journal.storage.write(_compaction_path(span.last), whole.to_bytes(state.generation))
+
+    def _void_below(self, number: int, state: State) -> int | None:
+        voided = self._plan(number + 1, state).voided
+        return None if voided is None else voided[0]
+
+    def _retain(self, state: State, keep: int, records: Records, step: Step) -> None:
+        total = len(records.plans) + len(records.compactions)
+        if total <= keep:
+            return
+        covered, top = self._covered(state, records)
+        removable = sorted(covered)
+        if total - len(removable) > keep and top is not None and top.first > state.generation:
+            # The tiers alone are more than may stay: one file for all.
+            self._compact(Span(state.generation, top.last), state)
+            records = self._journal.records()
+            covered, _ = self._covered(state, records)
+            removable = sorted(covered)
+            total = len(records.plans) + len(records.compactions)
+        for _number, _rank, path in removable[: total - keep]:
+            step("retention")
+            self._journal.storage.delete(path)
+
+    def _covered(self, state: State, records: Records) -> tuple[list[tuple[int, int, str]], Span | None]:
+        """The record files that are not needed to read the ledger, and the newest compaction that is."""
+        assert state.mark is not None
+        needless = [(number, 0, self._journal.path_of(number)) for number in records.plans if number < state.generation]
+        needless += [
+            (number, 1, _compaction_path(number)) for number in records.compactions if number < state.generation
+        ]
+        number, newest = state.mark, None
+        while number >= state.generation:
+            if number not in records.compactions:
+                number -= 1
+                continue
+            span = self._span(number)
+            newest = newest or span
+            # The plan of the mark itself stays: it says what the files were read as.
+            needless += [
+                (plan, 0, self._journal.path_of(plan))
+                for plan in records.plans
+                if span.first <= plan <= span.last and plan != state.mark
+            ]
+            needless += [
+                (other, 1, _compaction_path(other)) for other in records.compactions if span.first <= other < span.last
+            ]
+            number = span.first - 1
+        return needless, newest
+
+
+def tier(last: int, generation: int, interval: int) -> Span:
+    """The numbers that the compaction of a number covers: an interval, ten of them, a hundred, …
+
+    >>> tier(19, 0, 10), tier(99, 0, 10)
+    (Span(first=10, last=19), Span(first=0, last=99))
+    """
+    done = last - generation + 1
+    size = interval
+    while done % (size * _TIER) == 0:
+        size *= _TIER
+    return Span(last - size + 1, last)
+
+
+def _compaction_path(number: int) -> str:
+    return f"{FOLDER}/{number}.parquet"

@@ -1,0 +1,202 @@
+"""What lies below the roots now: path, modification time and size, as Arrow, without a JVM."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+import obstore
+import pyarrow as pa
+import pyarrow.compute as pc
+from obstore.exceptions import BaseError
+
+from penstock.errors import NotFound, PenstockError
+from penstock.storage import Storage, is_uri, join
+
+FILES = pa.schema([("path", pa.string()), ("modificationTime", pa.int64()), ("size", pa.int64())])
+_WALKERS = 8
+_CHUNK = 20_000
+# Spark reads no file of such a name and would take it for an empty one, so it is no data here either.
+_HIDDEN = re.compile(r"^(?:\.|_(?!.*=))|\._COPYING_$")
+_HIDDEN_BELOW = r"(?:^|/)(?:\.[^/]*|_[^/=]*)(?:/|$)|\._COPYING_$"
+
+Identity = tuple[int, int]
+
+
+def none(schema: pa.Schema) -> pa.Table:
+    """A table without rows. `empty_table()` would import pandas, half a second of a run that finds nothing new."""
+    return pa.Table.from_batches([], schema)
+
+
+def is_hidden(name: str) -> bool:
+    return _HIDDEN.search(name) is not None
+
+
+def list_root(root: str, storage_options: dict[str, str] | None = None) -> pa.Table:
+    return _list_store(root, storage_options or {}) if is_uri(root) else _list_disk(root)
+
+
+class Listings:
+    """The listings of one run, shared between the models that have the same root."""
+
+    def __init__(self, storage_options: dict[str, str] | None = None) -> None:
+        self._options = storage_options
+        self._kept: dict[str, pa.Table] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def of(self, roots: Iterable[str], *, fresh: bool = False) -> pa.Table:
+        roots = list(roots)
+        for root in roots:
+            with self._lock:
+                lock = self._locks.setdefault(root, threading.Lock())
+            with lock:
+                if fresh or root not in self._kept:
+                    self._kept[root] = list_root(root, self._options)
+        return _once([self._kept[root] for root in roots], roots)
+
+
+def _once(parts: list[pa.Table], roots: list[str]) -> pa.Table:
+    whole = pa.concat_tables(parts) if parts else none(FILES)
+    overlap = any(a != b and b.startswith(a.rstrip("/") + "/") for a in roots for b in roots)
+    if not overlap:
+        return whole
+    grouped = whole.group_by("path").aggregate([("modificationTime", "max"), ("size", "max")])
+    return pa.table(
+        [grouped.column("path"), grouped.column("modificationTime_max"), grouped.column("size_max")], schema=FILES
+    )
+
+
+@dataclass(frozen=True)
+class _Folder:
+    path: str
+    above: tuple[Identity, ...]
+    """The folders that it lies in: a link back to one of them is a loop."""
+
+
+@dataclass
+class _Walked:
+    files: list[pa.RecordBatch]
+    folders: list[_Folder]
+
+
+def _list_disk(root: str) -> pa.Table:
+    """Walk the folders in parallel. obstore would do, but gives up on a name with a newline."""
+    if os.path.isfile(root):
+        raise PenstockError("This source root is a file", where=root, fix="Name the folder that it lies in.")
+    try:
+        status = os.stat(root)
+    except FileNotFoundError as error:
+        raise NotFound(
+            "There is no such source root", where=root, fix="Make the folder, or correct the path."
+        ) from error
+    except OSError as error:
+        raise _failed(root, error) from error
+    batches: list[pa.RecordBatch] = []
+    waiting = deque([_Folder(root, ((status.st_dev, status.st_ino),))])
+    running: set[Future[_Walked]] = set()
+    with ThreadPoolExecutor(_WALKERS) as pool:
+        while waiting or running:
+            while waiting:
+                running.add(pool.submit(_walk, waiting.popleft(), root))
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                walked = future.result()
+                batches += walked.files
+                waiting += walked.folders
+    return pa.Table.from_batches(batches, FILES)
+
+
+def _walk(folder: _Folder, root: str) -> _Walked:
+    files: list[pa.RecordBatch] = []
+    folders: list[_Folder] = []
+    paths: list[str] = []
+    times, sizes = array("q"), array("q")
+    try:
+        with os.scandir(folder.path) as entries:
+            for entry in entries:
+                if is_hidden(entry.name):
+                    continue
+                try:
+                    if entry.is_dir():
+                        below = _below(entry, folder)
+                        if below is not None:
+                            folders.append(below)
+                    elif entry.is_file():
+                        status = entry.stat()
+                        paths.append(entry.path)
+                        times.append(status.st_mtime_ns // 1_000_000)
+                        sizes.append(status.st_size)
+                except FileNotFoundError:
+                    continue  # it went away while we looked
+                if len(paths) >= _CHUNK:
+                    files.append(_batch(paths, times, sizes))
+                    paths, times, sizes = [], array("q"), array("q")
+    except FileNotFoundError as error:
+        if folder.path == root:
+            raise _failed(folder.path, error) from error
+    except OSError as error:
+        raise _failed(folder.path, error) from error
+    if paths:
+        files.append(_batch(paths, times, sizes))
+    return _Walked(files, folders)
+
+
+def _below(entry: os.DirEntry[str], folder: _Folder) -> _Folder | None:
+    status = entry.stat()
+    identity = (status.st_dev, status.st_ino)
+    if entry.is_symlink() and identity in folder.above:
+        return None
+    return _Folder(entry.path, (*folder.above, identity))
+
+
+def _batch(paths: list[str], times: array[int], sizes: array[int]) -> pa.RecordBatch:
+    """pa.array() of a list would import pandas, half a second of a run that finds nothing new."""
+    builder = pa.lib.StringBuilder()
+    try:
+        builder.append_values(paths)
+    except UnicodeEncodeError as error:
+        bad = next(path for path in paths if any(0xD800 <= ord(char) < 0xE000 for char in path))
+        raise PenstockError(
+            f"A file's name is not UTF-8, so Spark can't open it: {bad!r}", fix="Rename the file."
+        ) from error
+    numbers = [pa.Array.from_buffers(pa.int64(), len(paths), [None, pa.py_buffer(values)]) for values in (times, sizes)]
+    return pa.RecordBatch.from_arrays([builder.finish(), *numbers], schema=FILES)
+
+
+def _list_store(root: str, options: dict[str, str]) -> pa.Table:
+    storage = Storage(root, options)
+    tables: list[pa.Table] = []
+    try:
+        for chunk in obstore.list(storage._store, None, chunk_size=_CHUNK, return_arrow=True):
+            listed = pa.table(chunk)
+            listed = listed.filter(pc.invert(pc.match_substring_regex(listed["path"], _HIDDEN_BELOW)))
+            # Object stores show folders that someone "made" as empty objects.
+            listed = listed.filter(pc.invert(pc.ends_with(listed["path"], "/")))
+            tables.append(
+                pa.table(
+                    [
+                        pc.binary_join_element_wise(join(root, ""), listed["path"].cast(pa.string()), ""),
+                        listed["last_modified"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()),
+                        listed["size"].cast(pa.int64()),
+                    ],
+                    schema=FILES,
+                )
+            )
+    except BaseError as error:
+        raise _failed(root, error) from error
+    return pa.concat_tables(tables) if tables else none(FILES)
+
+
+def _failed(place: str, error: BaseException) -> PenstockError:
+    return PenstockError(
+        f"The source root could not be listed: {error}",
+        where=place,
+        fix="Nothing was ingested; check the path, its permissions and `storage_options`.",
+    )
