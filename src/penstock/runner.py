@@ -95,6 +95,17 @@ class Runner:
             self._session = session.spark_session(self.lake.settings)
         return self._session
 
+    def adopt(self, frame: DataFrame) -> DataFrame:
+        """A DataFrame of any session of this process, as one of this session: pandas on Spark picks its own."""
+        ours, theirs = self.spark._jsparkSession, frame.sparkSession._jsparkSession
+        if theirs.equals(ours):
+            return frame
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+        jvm: Any = self.spark._jvm
+        rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(ours, frame._jdf.queryExecution().analyzed())
+        return ClassicDataFrame(rows, self.spark)
+
     @property
     def _catalog(self) -> Catalog:
         return catalog_of(self.spark)

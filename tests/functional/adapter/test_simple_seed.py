@@ -51,9 +51,13 @@ class TestSeedParsing(BaseSeedParsing):
 
 class TestSeedSpecificFormats(BaseSeedSpecificFormats):
     @pytest.fixture(scope="class")
-    def test_data_dir(self, tmp_path_factory):
-        """The base removes this folder when it is done."""
-        return tmp_path_factory.mktemp("seeds") / "data"
+    def seeds(self, tmp_path_factory):
+        """Without the name with dots: Spark's names are letters, digits and underscores."""
+        big_seed = self._make_big_seed(tmp_path_factory.mktemp("seeds") / "data")
+        return {"big_seed.csv": big_seed.read_text(), "seed_unicode.csv": seeds.seed__unicode_csv}
+
+    def test_simple_seed(self, project):
+        assert len(run_dbt(["seed"])) == 2
 
 
 class TestSeedWithEmptyDelimiter(BaseSeedWithEmptyDelimiter):

@@ -190,8 +190,9 @@ class PenstockConnectionManager(SQLConnectionManager):
         return f"{error}\n  line {line - before} of the compiled model" if line > before else str(error)
 
     def _model_code(self) -> str | None:
-        resolver = getattr(self, "manifest", None)
-        node = resolver.nodes.get(get_node_info().get("unique_id")) if resolver is not None else None
+        # With macros alone, before a project is read, there are no nodes.
+        nodes = getattr(getattr(self, "manifest", None), "nodes", {})
+        node = nodes.get(get_node_info().get("unique_id"))
         return getattr(node, "compiled_code", None)
 
     def cancel(self, connection: Connection) -> None:

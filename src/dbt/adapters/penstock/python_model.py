@@ -34,7 +34,7 @@ def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
         where = f", line {line}" if line else ""
         raise DbtRuntimeError(f"Python model failed{where}: {type(error).__name__}: {error}") from error
     view = f"{model['alias']}__dbt_py_{uuid.uuid4().hex[:8]}"
-    frame.createOrReplaceTempView(f"`{view}`")
+    runner.adopt(frame).createOrReplaceTempView(f"`{view}`")
     return f"select * from `{view}`"
 
 

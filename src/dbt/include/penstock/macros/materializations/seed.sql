@@ -6,7 +6,7 @@
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
-  {%- set query = adapter.seed_query(agate_table, config.get('column_types')) -%}
+  {%- set query = adapter.seed_query(agate_table, config.get('column_types'), config.get('quote_columns')) -%}
   {% call statement('main') -%}
     {{ create_table_as(False, target_relation, query) }}
   {%- endcall %}
