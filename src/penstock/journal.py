@@ -145,22 +145,23 @@ class Journal(Generic[P]):
         lost = 0
         while True:
             number = max(state.next, floor)
-            plan = self.plan(number, work)
-            if plan is None:
-                plan = work.propose(number, state, replace=replace and number == floor)
-                if plan is None:
-                    return
-                step("plan")
-                if not self.storage.write_new(self.path_of(number), plan.to_bytes()):
-                    floor = self.first_free(state) if replace and number == floor else floor
-                    state = self.state()
-                    continue
-                step("planned")
+            plan = None
             try:
+                plan = self.plan(number, work)
+                if plan is None:
+                    plan = work.propose(number, state, replace=replace and number == floor)
+                    if plan is None:
+                        return
+                    step("plan")
+                    if not self.storage.write_new(self.path_of(number), plan.to_bytes()):
+                        floor = self.first_free(state) if replace and number == floor else floor
+                        raise Lost(f"another run has planned {number}")
+                    step("planned")
                 work.run(plan, state)
             except Lost as error:
                 lost = self._patiently(lost + 1, error)
             except Unrunnable as reason:
+                assert plan is not None
                 if plan.replace:
                     # Its number decides nothing while it is not committed: a plan above it takes its place.
                     log.warning("plan %d of %s is given up: %s", plan.number, self.location, reason)
