@@ -70,12 +70,31 @@ def from_spark(error: BaseException, sql: str | None = None) -> StatementError:
     """Spark's error as one message: condition, text, and the SQL line it points to."""
     text = _plain(error)
     condition = condition_of(error)
+    if condition == "TASK_WRITE_FAILED" and (cause := _cause(error)) is not None:
+        # That a task failed says nothing; why it did names the file or the value.
+        text, found = cause, _CONDITION.search(cause)
+        condition = found.group(1) if found else condition
     if "== SQL" not in text and sql is not None and (found := _LINE.search(text)):
         lines = sql.splitlines()
         number = int(found.group(1))
         if 0 < number <= len(lines):
             text = f"{text}\n  line {number}: {lines[number - 1].strip()}"
     return StatementError(text, condition=condition, sql=sql)
+
+
+def _cause(error: BaseException) -> str | None:
+    """What made a task fail, with what made that fail, in their own words."""
+    java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    said: list[str] = []
+    while java is not None:
+        text = str(java.getMessage())
+        heads = [text.splitlines()[0]] if text.startswith("[") else []
+        # A task's exception comes as text, its causes in the lines of its stack.
+        heads += [line for line in text.splitlines() if line.startswith("Caused by: ")]
+        said += [_JAVA_CLASS.sub("", head.removeprefix("Caused by: ")) for head in heads]
+        java = java.getCause()
+    kept = [text for text in dict.fromkeys(said) if not text.startswith("[TASK_WRITE_FAILED]")]
+    return ": ".join(kept[:2]) or None
 
 
 def _plain(error: BaseException) -> str:

@@ -10,7 +10,7 @@ import logging
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -19,7 +19,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from penstock.errors import NotFound, PenstockError
 from penstock.relations import LEDGER_FOLDER
 from penstock.storage import Storage, join
-from penstock.table import Table
+from penstock.table import MARK, VOID, Table
 
 log = logging.getLogger("penstock.journal")
 
@@ -123,8 +123,15 @@ class Records:
 class Journal(Generic[P]):
     """The plans of one table, in `_checkpoint/sources/` beside its `_delta_log/`."""
 
-    def __init__(self, location: str, storage_options: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        location: str,
+        storage_options: dict[str, str] | None = None,
+        by_spark: Callable[[Mapping[str, int]], None] | None = None,
+    ) -> None:
+        """`by_spark` commits marks where delta-rs can't."""
         self.location = location
+        self._by_spark = by_spark
         self._options = storage_options
         self.storage = Storage(location, storage_options)
 
@@ -145,28 +152,28 @@ class Journal(Generic[P]):
         lost = 0
         while True:
             number = max(state.next, floor)
-            plan = self.plan(number, work)
-            if plan is None:
-                plan = work.propose(number, state, replace=replace and number == floor)
-                if plan is None:
-                    return
-                step("plan")
-                if not self.storage.write_new(self.path_of(number), plan.to_bytes()):
-                    floor = self.first_free(state) if replace and number == floor else floor
-                    state = self.state()
-                    continue
-                step("planned")
             try:
-                work.run(plan, state)
+                plan = self.plan(number, work)
+                if plan is None:
+                    plan = work.propose(number, state, replace=replace and number == floor)
+                    if plan is None:
+                        return
+                    step("plan")
+                    if not self.storage.write_new(self.path_of(number), plan.to_bytes()):
+                        floor = self.first_free(state) if replace and number == floor else floor
+                        raise Lost(f"another run has planned {number}")
+                    step("planned")
+                try:
+                    work.run(plan, state)
+                except Unrunnable as reason:
+                    log.warning("plan %d of %s is given up: %s", plan.number, self.location, reason)
+                    if plan.replace:
+                        # Its number decides nothing while it is not committed: a plan above it takes its place.
+                        replace, floor = True, self.first_free(state)
+                    else:
+                        self.void(plan, state, str(reason))
             except Lost as error:
                 lost = self._patiently(lost + 1, error)
-            except Unrunnable as reason:
-                if plan.replace:
-                    # Its number decides nothing while it is not committed: a plan above it takes its place.
-                    log.warning("plan %d of %s is given up: %s", plan.number, self.location, reason)
-                    replace, floor = True, self.first_free(state)
-                else:
-                    self.void(plan, state, str(reason))
             before, state = state, self.state()
             lost = 0 if state.mark != before.mark else lost
 
@@ -195,7 +202,6 @@ class Journal(Generic[P]):
 
     def void(self, plan: P, state: State, reason: str) -> None:
         """Give a plan up: its number is used by a commit without data, so that nobody can run it any more."""
-        log.warning("plan %d of %s is given up: %s", plan.number, self.location, reason)
         self.commit_empty(plan.number, state, void=True, note=f"{OURS}{plan.number} void: {reason}")
 
     def commit_empty(self, number: int, state: State, *, void: bool = False, note: str | None = None) -> None:
@@ -204,13 +210,17 @@ class Journal(Generic[P]):
         try:
             state.table.commit_mark(number, void=void, note=note or f"{OURS}{number}")
         except DeltaError as error:
-            if not isinstance(error, CommitFailedError):
+            if "Unsupported" in str(error) and self._by_spark is not None:
+                # A clustered table, row tracking, …: delta-rs knows it for reading only.
+                self._by_spark({MARK: number, VOID: number} if void else {MARK: number})
+            elif isinstance(error, CommitFailedError) and "Unsupported" not in str(error):
+                raise Lost(str(error)) from error
+            else:
                 raise PenstockError(
-                    f"Plan {number} can't be given up without Spark on this table: {error}",
+                    f"Plan {number} can't be given up on this table: {error}",
                     where=self.location,
-                    fix="Put the missing file back as it was and run again, or run with --full-refresh.",
+                    fix="Put the file back as it was and run again, or run with --full-refresh.",
                 ) from error
-            log.info("another writer was first: %s", error)
 
     def path_of(self, number: int) -> str:
         return f"{FOLDER}/{number}"

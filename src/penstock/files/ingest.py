@@ -229,7 +229,7 @@ class FileWork:
         self.model = model
         self.table = table
         self.location = lake.location_of(name)
-        self.journal: Journal[FilePlan] = Journal(self.location, lake.storage_options)
+        self.journal: Journal[FilePlan] = Journal(self.location, lake.storage_options, self._commit_marks)
         self.report = IngestReport()
         self.on_batch: Callable[[Batch], None] = lambda batch: None
         self._runner = runner
@@ -542,6 +542,14 @@ class FileWork:
         assert jvm is not None
         uri = str(jvm.org.apache.hadoop.fs.Path(self.lake.for_spark(path)).toUri().toString())
         return uri if is_uri(path) else f"file:{uri}"
+
+    def _commit_marks(self, marks: Mapping[str, int]) -> None:
+        try:
+            self.runner.commit_marks(self.lake.for_spark(self.location), marks)
+        except StatementError as error:
+            if lost_a_race(error.condition):
+                raise Lost(str(error)) from error
+            raise
 
     # What went wrong with a file
 

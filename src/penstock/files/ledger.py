@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from penstock.errors import NotFound, PenstockError
 from penstock.files.listing import none
 from penstock.files.plan import RECORDS, FilePlan
-from penstock.journal import FOLDER, FORMAT, Journal, Records, State, Step
+from penstock.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step
 from penstock.storage import join
 
 log = logging.getLogger("penstock.files")
@@ -129,8 +129,11 @@ class Ledger:
                 # A single plan is the common case, and is read without looking around.
                 alone = span.last <= span.first and attempt == 1
                 return list(self._read_once(span, state, None if alone else self._journal.records()))
-            except NotFound:
-                # Another process may have compacted and tidied up between our listing and our reading.
+            except NotFound as error:
+                # Another run may have compacted and tidied up between our listing and our reading; and beyond the
+                # mark that we know, so that what we look for is only in a compaction of later numbers.
+                if self._journal.state().mark != state.mark:
+                    raise Lost("another run has moved the ledger on") from error
                 if attempt == _ATTEMPTS:
                     raise
         raise AssertionError("unreachable")
@@ -195,14 +198,18 @@ class Ledger:
         if done % interval and self._journal.storage.exists(_compaction_path(due)):
             return
         step("compaction")
-        records = self._journal.records()
-        if due not in records.compactions:
-            self._compact(tier(due, state.generation, interval), state)
+        try:
             records = self._journal.records()
-        step("compacted")
-        self._retain(state, keep, records, step)
+            if due not in records.compactions:
+                self._compact(tier(due, state.generation, interval), state)
+                records = self._journal.records()
+            step("compacted")
+            self._retain(state, keep, records, step)
+        except (NotFound, Lost) as error:
+            # What is needed was read before this; so another run has tidied up meanwhile.
+            log.info("the ledger was tidied up by another run: %s", error)
 
-    def _compact(self, span: Span, state: State) -> None:
+    def _compact(self, span: Span, state: State, *, whole: bool = False) -> None:
         for other in sorted(self._journal.records().compactions, reverse=True):
             # One that reaches further down holds what its plans, gone by now, do not.
             if span.first <= other < span.last and self._span(other).first < span.first:
@@ -212,7 +219,7 @@ class Ledger:
         void = state.void if span.last == state.mark else self._void_below(span.last, state)
         upto = State(state.table, span.last, void, state.generation)
         parts = reader._read(span, upto)
-        whole = Compaction(
+        compaction = Compaction(
             span,
             pa.concat_tables(parts) if parts else none(RECORDS),
             reader.schema,
@@ -220,8 +227,13 @@ class Ledger:
             reader.format,
             reader._void,
         )
+        path, data = _compaction_path(span.last), compaction.to_bytes(state.generation)
+        if whole:
+            self._journal.storage.write(path, data)
+        elif not self._journal.storage.write_new(path, data):
+            # One that is there may hold more than ours, and what it holds may be nowhere else.
+            return
         self._spans[span.last] = span
-        self._journal.storage.write(_compaction_path(span.last), whole.to_bytes(state.generation))
 
     def _void_below(self, number: int, state: State) -> int | None:
         voided = self._plan(number + 1, state).voided
@@ -235,7 +247,7 @@ class Ledger:
         removable = sorted(covered)
         if total - len(removable) > keep and top is not None and top.first > state.generation:
             # The tiers alone are more than may stay: one file for all.
-            self._compact(Span(state.generation, top.last), state)
+            self._compact(Span(state.generation, top.last), state, whole=True)
             records = self._journal.records()
             covered, _ = self._covered(state, records)
             removable = sorted(covered)

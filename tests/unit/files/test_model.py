@@ -10,8 +10,14 @@ from penstock.files import Model
     ("before", "after"),
     [
         ("select * from @data", "select * from landed"),
-        ("select '@data' from @DATA -- @data\n where `@data` > 1 /* #IF */;", "select '@data' from landed -- @data\n where `@data` > 1 /* #IF */"),
-        ("with a as (select * from @data d) select a.x from a join s.t on @data.id = 1", "with a as (select * from landed d) select a.x from a join s.t on landed.id = 1"),
+        (
+            "select '@data' from @DATA -- @data\n where `@data` > 1 /* #IF */;",
+            "select '@data' from landed -- @data\n where `@data` > 1 /* #IF */",
+        ),
+        (
+            "with a as (select * from @data d) select a.x from a join s.t on @data.id = 1",
+            "with a as (select * from landed d) select a.x from a join s.t on landed.id = 1",
+        ),
         ("from @data select id", "from landed select id"),
         ("select x, '#IF', r'\\' from @data", "select x, '#IF', r'\\' from landed"),
     ],
@@ -63,7 +69,9 @@ def test_what_looks_across_rows_is_named(text, across):
 
 
 def test_virtual_columns_are_those_named():
-    assert Model.read("select *, Source_File_URI from @data where 'source_file_length' = x").virtual == ("source_file_uri",)
+    assert Model.read("select *, Source_File_URI from @data where 'source_file_length' = x").virtual == (
+        "source_file_uri",
+    )
 
 
 def test_a_virtual_column_that_the_star_brings_too_is_there_once():

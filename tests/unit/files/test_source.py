@@ -54,7 +54,9 @@ def test_sizes(given, bytes):
 
 
 def test_aliases_and_relative_roots():
-    source = FileSource.from_mapping({"ss_source_path": "landing", "scope_columns": [{"name": "a", "type": "int"}]}, base="/p")
+    source = FileSource.from_mapping(
+        {"ss_source_path": "landing", "scope_columns": [{"name": "a", "type": "int"}]}, base="/p"
+    )
     assert source.source_roots == ("/p/landing",)
     assert source.source_columns[0].type == "int"
     with pytest.raises(PenstockError, match="given twice"):

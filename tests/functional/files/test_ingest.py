@@ -1,0 +1,231 @@
+"""File models on Spark."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import PenstockError, files
+from penstock.files import FileSource
+from penstock.names import Name
+from penstock.table import Table
+
+ODD = [
+    "a b.json",
+    "ünïcode 文.json",
+    "50%.json",
+    "%41.json",
+    "#x.json",
+    "o'brien.json",
+    "new\nline.json",
+    "*[a]{b}?.json",
+]
+
+
+def test_batches_in_order_then_nothing_without_a_jvm(landing):
+    for index in range(5):
+        landing.json(f"{index}.json", {"id": index}, {"id": index + 100}, at=1_700_000_000 + index)
+    said = []
+    source = FileSource.from_mapping(
+        {"source_roots": [str(landing.root)], "safety_buffer_seconds": 0, "max_files_per_trigger": 2}
+    )
+    report = files.ingest(landing.lake, Name.parse(landing.name), source, "select id from @data", on_batch=said.append)
+    assert [(batch.number, batch.files, batch.rows, batch.version) for batch in report.batches] == [
+        (0, 2, 4, 0),
+        (1, 2, 4, 1),
+        (2, 1, 2, 2),
+    ]
+    assert (report.rows, report.files, report.version) == (10, 5, 2)
+    assert str(said[0]).startswith("batch 1 of 3 · 2 files · ")
+    assert len(landing.rows()) == 10
+    code = (
+        "import sys, penstock\n"
+        f"report = penstock.connect({landing.lake.root!r}).ingest({landing.name!r}, roots=[{str(landing.root)!r}])\n"
+        "assert report.nothing_new and report.version == 2\n"
+        "assert 'pyspark' not in sys.modules and 'pandas' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_odd_names_and_folder_columns_and_virtual_columns(landing):
+    for index, name in enumerate(ODD):
+        landing.json(f"day=2026-01-0{index + 1}/{name}", {"id": index})
+    landing.json("flat.json", {"id": 99})
+    select = "select *, source_file_uri, source_file_length as length, source_file_created as made from @data"
+    landing.ingest(select, max_files_per_trigger=3)
+    found = landing.rows("id, day, length, made")
+    assert found == sorted(
+        [(index, date(2026, 1, index + 1), 10, None) for index in range(len(ODD))] + [(99, None, 11, None)], key=str
+    )
+    assert len({row[0] for row in landing.rows("source_file_uri")}) == len(ODD) + 1
+    assert landing.ingest(select).nothing_new
+
+
+def test_joins_partitions_properties_and_full_refresh(landing):
+    landing.lake.sql(f"create table {landing.schema}.names as select 1 as id, 'one' as name")
+    landing.json("a.json", {"id": 1, "day": "2026-01-01"})
+    select = (
+        f"select d.id, n.name, to_date(d.day) as day from @data d left join {landing.schema}.names n on n.id = d.id"
+    )
+    keys = {"partition_by": "day", "properties": {"delta.appendOnly": "false"}}
+    landing.ingest(select, **keys)
+    table = Table.open(str(landing.table))
+    assert table.partition_columns == ["day"]
+    assert table.properties["penstock.generation"] == "0"
+    landing.json("b.json", {"id": 2, "day": "2026-01-02"})
+    landing.ingest(select, **keys)
+    assert landing.rows("id, name") == [(1, "one"), (2, None)]
+    landing.ingest(select, full_refresh=True, **keys)
+    assert landing.rows("id, name") == [(1, "one"), (2, None)]
+    assert Table.open(str(landing.table)).properties["penstock.generation"] == "2"
+
+
+def test_a_clustered_table_gives_a_plan_up_too(landing):
+    landing.json("a.json", {"id": 1})
+    landing.ingest(cluster_by=["id"])
+    gone = landing.json("gone.json", {"id": 2})
+    landing.json("stays.json", {"id": 3})
+
+    def vanish(step: str) -> None:
+        if step == "planned" and gone.exists():
+            gone.unlink()
+
+    source = FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
+    files.ingest(landing.lake, Name.parse(landing.name), source, "select * from @data", step=vanish)
+    assert landing.rows() == [(1,), (3,)]
+    assert landing.ingest().nothing_new
+
+
+def test_csv_reads_by_header_and_refuses_another_order(landing):
+    options = {"header": True}
+    landing.text("a.csv", "id,name\n1,one\n", at=1)
+    landing.ingest(source_options=options)
+    landing.text("b.csv", "name,id\ntwo,2\n", at=2)
+    with pytest.raises(PenstockError, match=r"(?i)header"):
+        landing.ingest(source_options=options)
+    # The plan is unfinished; the file is mended, so that plan is given up and made anew.
+    landing.text("b.csv", "id,name\n2,two\n", at=3)
+    landing.ingest(source_options=options)
+    assert landing.rows() == [(1, "one"), (2, "two")]
+
+
+def test_compressed_files_and_other_formats(landing, tmp_path):
+    with gzip.open(landing.root / "a.json.gz", "wt") as file:
+        file.write('{"id": 1}\n')
+    landing.ingest()
+    assert landing.rows() == [(1,)]
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "a.log").write_text("one\ntwo\n")
+    landing.lake.ingest(f"{landing.schema}.lines", roots=[str(texts)], safety_buffer_seconds=0)
+    assert landing.lake.table(f"{landing.schema}.lines").count() == 2
+    landing.json("b.json", {"id": 2})
+    landing.text("c.csv", "3\n")
+    with pytest.raises(PenstockError, match=r"more than one format.*b\.json.*c\.csv|c\.csv.*b\.json"):
+        landing.ingest()
+    assert landing.rows() == [(1,)]
+
+
+def test_new_columns_as_on_schema_change_says(landing):
+    pq.write_table(pa.table({"id": [1]}), landing.root / "a.parquet")
+    landing.ingest()
+    pq.write_table(pa.table({"id": [2], "extra": ["x"]}), landing.root / "b.parquet")
+    assert landing.ingest().rows == 1
+    assert landing.rows() == [(1,), (2,)]
+    pq.write_table(pa.table({"id": [3], "extra": ["y"]}), landing.root / "c.parquet")
+    with pytest.raises(PenstockError, match="new \\['extra'\\]"):
+        landing.ingest(on_schema_change="fail")
+    landing.ingest(on_schema_change="append_new_columns")
+    assert landing.rows() == [(1, None), (2, None), (3, "y")]
+
+
+def test_a_bad_file_fails_or_is_quarantined(landing):
+    landing.json("a.json", {"id": 1})
+    landing.ingest()
+    landing.text("bad.json", '{"id": broken\n', at=5)
+    landing.json("c.json", {"id": 3})
+    with pytest.raises(PenstockError, match=r"(?i)malformed|bad\.json"):
+        landing.ingest()
+    assert landing.rows() == [(1,)]
+    report = landing.ingest(on_bad_file="quarantine")
+    assert landing.rows() == [(1,), (3,)]
+    assert [path.rsplit("/", 1)[1] for path in report.quarantined] == ["bad.json"]
+    assert any("bad.json" in warning for warning in report.warnings)
+    assert landing.ingest(on_bad_file="quarantine").nothing_new
+
+
+def test_a_bad_first_file_is_quarantined(landing):
+    pq.write_table(pa.table({"id": [1]}), landing.root / "good.parquet")
+    landing.text("bad.parquet", "this is no parquet file", at=5)
+    report = landing.ingest(on_bad_file="quarantine")
+    assert landing.rows() == [(1,)]
+    assert len(report.quarantined) == 1
+
+
+def test_values_that_do_not_fit_are_rescued(landing):
+    columns = [{"name": "id", "type": "int"}, {"name": "name", "type": "string"}]
+    landing.text("a.json", '{"id": 1, "name": "a"}\n{"id": "x", "name": "b"}\n')
+    landing.ingest(source_columns=columns, rescued_data_column="rescued")
+    assert landing.rows("id, name") == [(1, "a"), (None, "b")]
+    assert [json.loads(row[0])["id"] for row in landing.rows("rescued") if row[0]] == ["x"]
+
+
+def test_a_rewritten_file_replaces_its_rows(landing):
+    select = "select id, source_file_uri from @data"
+    landing.json("a b.json", {"id": 1}, {"id": 2})
+    landing.json("other.json", {"id": 9})
+    landing.ingest(select)
+    landing.json("a b.json", {"id": 3}, at=time.time() + 5)
+    landing.json("new.json", {"id": 10})
+    landing.ingest(select, on_rewritten_file="replace")
+    assert landing.rows("id") == [(10,), (3,), (9,)]
+    assert landing.ingest(select, on_rewritten_file="replace").nothing_new
+
+
+def test_an_aggregate_works_within_each_batch_and_warns(landing):
+    landing.json("a.json", {"id": 1}, at=1)
+    landing.json("b.json", {"id": 2}, at=2)
+    report = landing.ingest("select count(*) as n from @data", max_files_per_trigger=1)
+    assert landing.rows() == [(1,), (1,)]
+    assert "within each batch" in report.warnings[0]
+
+
+def test_what_is_wrong_with_the_sql_shows_before_a_plan_is_written(landing):
+    landing.json("a.json", {"id": 1})
+    with pytest.raises(PenstockError, match="nope"):
+        landing.ingest("select nope from @data")
+    assert not (landing.table / "_checkpoint").exists()
+    landing.ingest("select id from @data")
+    assert landing.rows() == [(1,)]
+
+
+def test_a_preview_brings_nothing_in(landing):
+    landing.json("a.json", {"id": 1}, {"id": 2})
+    source = FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
+    name = Name.parse(landing.name)
+    for rows, expected in ((None, 2), (1, 1), (0, 0)):
+        query = files.preview(landing.lake, name, source, "select *, source_file_uri from @data", rows=rows)
+        assert landing.lake.sql(query).count() == expected
+    assert landing.lake.find(name) is None
+
+
+def test_a_table_elsewhere(landing, tmp_path):
+    from penstock.relations import Link
+
+    name = Name.parse(landing.name)
+    landing.lake.links[name] = Link(str(tmp_path / "elsewhere"))
+    landing.json("a.json", {"id": 1})
+    landing.ingest()
+    landing.json("b.json", {"id": 2})
+    landing.ingest()
+    assert landing.rows() == [(1,), (2,)]
+    assert os.path.isdir(tmp_path / "elsewhere" / "_checkpoint")
