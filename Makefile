@@ -28,7 +28,7 @@ types: .venv/ready
 	$(RUN) mypy --strict src/penstock
 
 unit: .venv/ready ## Tests that need no Spark
-	$(RUN) python -m pytest tests/unit
+	$(RUN) python -m pytest tests/unit -m 'not slow'
 
 functional: .venv/ready java ## dbt in process, on one JVM
 	$(RUN) python -m pytest tests/functional

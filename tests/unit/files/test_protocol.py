@@ -119,6 +119,7 @@ def test_a_renamed_file_is_a_new_file(shop):
     shop.check()
 
 
+@pytest.mark.slow
 def test_1200_batches_in_one_run(shop):
     for _ in range(1200):
         shop.land()
