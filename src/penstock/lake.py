@@ -355,7 +355,11 @@ class Lake:
     def clone(self, source: Name, target: Name, runner: Runner | None = None) -> None:
         """A shallow clone, with the source's ledger and transaction marks, so that it goes on where that stopped."""
         relation = self.get(source)
+        if source == target:
+            raise PenstockError(f"{source} can't be a clone of itself")
         runner = runner or self.runner
+        # Delta clones into no table that has rows, and the old ledger and marks must go with them.
+        self.drop(target, missing_ok=True)
         self.create_schema(target.schema)
         folder = self._folder(target)
         if relation.link is None:

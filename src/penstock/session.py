@@ -152,6 +152,8 @@ def _configuration(
             # Delta rebuilds a snapshot in 50 tasks and Spark shuffles in 200: for a cluster, not for these cores.
             "spark.databricks.delta.snapshotPartitions": str(cores),
             "spark.sql.shuffle.partitions": str(2 * cores),
+            # VACUUM lists in this many tasks, 10,000 by default: two minutes for a table of one file.
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * cores),
         }
     else:
         conf["spark.jars"] = ",".join(jars)
