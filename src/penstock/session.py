@@ -93,6 +93,8 @@ def _start(settings: SessionSettings) -> SparkSession:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    # Spark's Python workers are this Python, not whichever `python3` comes first in the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     _sweep()
     folder = tempfile.mkdtemp(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
