@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from penstock.errors import NotFound, PenstockError
+from penstock.layout import RETENTION
 from penstock.relations import LEDGER_FOLDER
 from penstock.storage import Storage, join
 from penstock.table import MARK, VOID, Table
@@ -31,7 +32,6 @@ SUMMARY = f"{LEDGER_FOLDER}/watermark.json"
 OURS = "penstock "
 """How the note in our commits begins: what stands above the newest of them in the log, others did."""
 
-RETENTION = "delta.setTransactionRetentionDuration"
 _NAME = re.compile(r"(\d+)(\.parquet)?$")
 _PATIENCE = 60
 _WAYS_OUT = "Run with --full-refresh to load it anew, or name another table."

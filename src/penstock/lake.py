@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import sql
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
+from penstock.layout import Layout
 from penstock.names import Name, check_part, quote
 from penstock.relations import (
     LEDGER_FOLDER,
@@ -238,7 +239,9 @@ class Lake:
         from penstock import files
 
         config = files.FileSource.from_mapping(source, where=name)
-        table = files.TableConfig.of(partition_by, cluster_by, properties)
+        table = Layout.from_config(
+            {"partition_by": partition_by, "cluster_by": cluster_by, "table_properties": properties}
+        )
         return files.ingest(self, Name.parse(name), config, select, full_refresh=full_refresh, table=table)
 
     # Changing the lake

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.names import quote
 from penstock.table import Table
 
+RETENTION = "delta.setTransactionRetentionDuration"
 FORBIDDEN_PROPERTIES = {
-    "delta.setTransactionRetentionDuration": "an expired transaction mark would let data in twice",
+    RETENTION: "an expired transaction mark would let data in twice",
 }
 _CONSTRAINT = "delta.constraints."
 
@@ -88,6 +89,9 @@ class Layout:
         if properties:
             parts.append(f"tblproperties ({_pairs(properties)})")
         return "\n".join(parts)
+
+    def with_properties(self, properties: Mapping[str, str]) -> Layout:
+        return replace(self, properties=self.properties | dict(properties))
 
     def changes(self, table: Table, name: str) -> list[str]:
         """The statements that bring an existing table to this layout, where Delta allows it."""

@@ -32,6 +32,10 @@ class TestNoJvm:
             "staged.sql": "select id, upper(name) as name from {{ ref('people') }}",
             "over.sql": "select * from {{ ref('staged') }} where id > 0",
             "built.sql": "{{ config(materialized='table') }} select * from {{ ref('over') }}",
+            "landed.sql": """
+{{ config(materialized='incremental', source_roots=['landing'], safety_buffer_seconds=0) }}
+select id, name from @data
+""",
             "sources.yml": """
 sources:
   - name: lake
@@ -75,6 +79,9 @@ models:
         return {key.split(" --")[0]: value for key, value in results.items()}, starts
 
     def test_none_is_started_until_a_statement_needs_it(self, project, java) -> None:
+        landing = Path(project.project_root) / "landing"
+        landing.mkdir()
+        (landing / "one.json").write_text('{"id": 1, "name": "Ada"}\n')
         run_dbt(["build"])
         results, starts = self.run(
             project,
@@ -85,7 +92,7 @@ models:
             ["docs", "generate"],
             ["source", "freshness"],
             ["debug"],
-            ["run", "-s", "staged", "over"],
+            ["run", "-s", "staged", "over", "landed"],
         )
         assert all(results.values()), results
         assert starts == 0

@@ -5,9 +5,9 @@
 >>> files.ingest(lake, Name.parse("bronze.events"), source, "select * from @data")    # doctest: +SKIP
 """
 
-from penstock.files.ingest import Batch, IngestReport, TableConfig, ingest, preview
+from penstock.files.ingest import Batch, IngestReport, ingest, preview
 from penstock.files.listing import Listings
 from penstock.files.model import Model
 from penstock.files.source import FileSource
 
-__all__ = ["Batch", "FileSource", "IngestReport", "Listings", "Model", "TableConfig", "ingest", "preview"]
+__all__ = ["Batch", "FileSource", "IngestReport", "Listings", "Model", "ingest", "preview"]

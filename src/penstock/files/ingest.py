@@ -39,7 +39,6 @@ from penstock.journal import (
     FORMAT,
     GENERATION,
     OURS,
-    RETENTION,
     SUMMARY,
     Journal,
     Lost,
@@ -49,6 +48,7 @@ from penstock.journal import (
     lost_a_race,
     no_step,
 )
+from penstock.layout import Layout, literal
 from penstock.names import Name, quote
 from penstock.runner import Written
 from penstock.storage import Storage, is_uri
@@ -68,45 +68,6 @@ _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 # that is half the jobs. Only for a SELECT that shuffles nothing, because they hold for it too.
 _LIGHT = {"spark.sql.adaptive.enabled": "false", "spark.databricks.delta.snapshotPartitions": "1"}
 _CHECKERS = 16
-
-
-@dataclass(frozen=True)
-class TableConfig:
-    """How the table is made; the location is the lake's to know (`lake.links`)."""
-
-    partition_by: tuple[str, ...] = ()
-    cluster_by: tuple[str, ...] = ()
-    properties: Mapping[str, str] = field(default_factory=dict)
-    description: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        partition_by: str | Sequence[str] | None = None,
-        cluster_by: str | Sequence[str] | None = None,
-        properties: Mapping[str, str] | None = None,
-        description: str | None = None,
-    ) -> TableConfig:
-        """As a model or a caller gives it: a string or a list of columns."""
-        both = {str(key): str(value) for key, value in (properties or {}).items()}
-        if RETENTION in both:
-            raise PenstockError(
-                f"`{RETENTION}` would let a batch in twice, because the marks that say what is in would expire",
-                fix="Leave the property out.",
-            )
-        return cls(_columns(partition_by), _columns(cluster_by), both, description)
-
-    def clauses(self, properties: Mapping[str, str]) -> str:
-        """What stands between CREATE OR REPLACE TABLE and AS."""
-        both = {**self.properties, **properties}
-        parts = [f"tblproperties ({', '.join(f'{_text(key)} = {_text(both[key])}' for key in both)})"] if both else []
-        if self.partition_by:
-            parts.insert(0, f"partitioned by ({', '.join(map(quote, self.partition_by))})")
-        if self.cluster_by:
-            parts.insert(0, f"cluster by ({', '.join(map(quote, self.cluster_by))})")
-        if self.description:
-            parts.append(f"comment {_text(self.description)}")
-        return "\n".join(parts)
 
 
 @dataclass(frozen=True)
@@ -173,14 +134,14 @@ def ingest(
     *,
     runner: Runner | None = None,
     full_refresh: bool = False,
-    table: TableConfig | None = None,
+    table: Layout | None = None,
     listings: Listings | None = None,
     on_batch: Callable[[Batch], None] | None = None,
     step: Step = no_step,
 ) -> IngestReport:
     """Bring every new file in, batch by batch, each exactly once; no Spark is started when none is new."""
     lake.check_writable()
-    work = FileWork(lake, name, source, Model.read(select, str(name)), runner, table or TableConfig(), listings, step)
+    work = FileWork(lake, name, source, Model.read(select, str(name)), runner, table or Layout(), listings, step)
     work.on_batch = on_batch or (lambda batch: log.info("%s: %s", name, batch))
     found = lake.find(name)
     if found is not None and found.kind == "files":
@@ -205,7 +166,7 @@ def preview(
     `@data` is the oldest files of the roots, new or not: one batch of them, or as many as `files` says, limited to
     `rows` rows: for `dbt show`, `--sample`, and, with no rows, `--empty`.
     """
-    work = FileWork(lake, name, source, Model.read(select, str(name)), runner, TableConfig(), listings, no_step)
+    work = FileWork(lake, name, source, Model.read(select, str(name)), runner, Layout(), listings, no_step)
     return work.preview(rows, files)
 
 
@@ -219,7 +180,7 @@ class FileWork:
         source: FileSource,
         model: Model,
         runner: Runner | None,
-        table: TableConfig,
+        table: Layout,
         listings: Listings | None,
         step: Step,
     ) -> None:
@@ -515,7 +476,7 @@ class FileWork:
         light = _LIGHT if self.model.is_plain else {}
         if plan.replace:
             properties = {GENERATION: str(plan.number)}
-            text = f"create or replace table {self.name.sql}\n{self.table.clauses(properties)}\nas\n{prepared.query}"
+            text = f"create or replace table {self.name.sql}\n{self.table.with_properties(properties).clauses()}\nas\n{prepared.query}"
             self.lake.create_schema(self.name.schema)
             marks = {_ON_SQL["app"]: MARK, _ON_SQL["number"]: str(plan.number), _NOTE: note}
             self.runner.run(text, {**marks, **light})
@@ -526,7 +487,7 @@ class FileWork:
             options["mergeSchema"] = "true"
         writer = prepared.frame.write.format("delta").mode("append")
         if replaced := plan.with_status(REPLACED)["path"].to_pylist():
-            uris = ", ".join(_text(self._uri(path)) for path in replaced)
+            uris = ", ".join(literal(self._uri(path)) for path in replaced)
             writer = writer.mode("overwrite").option("replaceWhere", f"source_file_uri in ({uris})")
             # The batch's other files are new, and so not of those that are replaced.
             light = {**light, "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false"}
@@ -716,14 +677,6 @@ def _with(plan: FilePlan, **changes: object) -> FilePlan:
 
 def _rows(files: pa.Table) -> Sequence[pa.Table]:
     return [files.slice(index, 1) for index in range(files.num_rows)]
-
-
-def _columns(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
-
-
-def _text(value: str) -> str:
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def count(number: int, noun: str) -> str:

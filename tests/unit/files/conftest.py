@@ -12,11 +12,12 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from penstock.files import FileSource, TableConfig
+from penstock.files import FileSource
 from penstock.files.ingest import FileWork, IngestReport
 from penstock.files.model import Model
 from penstock.journal import GENERATION, Lost
 from penstock.lake import connect
+from penstock.layout import Layout
 from penstock.names import Name
 from penstock.table import MARK
 
@@ -100,9 +101,7 @@ class Shop:
     def work(self, step=lambda name: None, **config: Any) -> RustWork:
         given = {"source_roots": [str(self.landing)], "safety_buffer_seconds": 0, **config}
         source = FileSource.from_mapping(given)
-        return RustWork(
-            self.lake, self.name, source, Model.read("select id from @data"), None, TableConfig(), None, step
-        )
+        return RustWork(self.lake, self.name, source, Model.read("select id from @data"), None, Layout(), None, step)
 
     def run(self, *, full_refresh: bool = False, step=lambda name: None, **config: Any) -> IngestReport:
         work = self.work(step, **config)

@@ -18,13 +18,15 @@ from dbt_common.behavior_flags import BehaviorFlag
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.penstock import catalog, constraints, python_model, seed
+from dbt.adapters.penstock import catalog, constraints, file_model, python_model, seed
 from dbt.adapters.penstock.column import PenstockColumn
 from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig, problems, resolved
 from dbt.adapters.penstock.connections import Handle, PenstockAdapterResponse, PenstockConnectionManager
 from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.relation import PenstockRelation
+from penstock import files
 from penstock.errors import NotFound, PenstockError
+from penstock.files import Listings
 from penstock.lake import Lake
 from penstock.layout import Layout
 from penstock.names import Name, check_part, quote
@@ -83,6 +85,9 @@ class PenstockAdapter(SQLAdapter):
         super().set_macro_resolver(macro_resolver)
         self.connections.manifest = macro_resolver  # type: ignore[attr-defined]
         self.lake.links = self._links(macro_resolver)
+        file_model.add_lineage(macro_resolver)
+        # One listing a run and root, whichever models read it.
+        self._listings = Listings(self.lake.storage_options)
 
     def _links(self, manifest: Any) -> dict[Name, Link]:
         """Every model and source whose config says that its data lies elsewhere."""
@@ -313,6 +318,52 @@ class PenstockAdapter(SQLAdapter):
     def create_view(self, relation: PenstockRelation, sql: str, model: Mapping[str, Any]) -> None:
         with self.connections.exception_handler(sql):
             self.lake.create_view(relation.name_in_lake, sql, runner=self.runner, **_view_docs(model))
+
+    @available.parse(lambda *a, **k: False)
+    def is_file_model(self, model: Mapping[str, Any]) -> bool:
+        return file_model.is_file_model(model["config"])
+
+    @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
+    def ingest_files(
+        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool
+    ) -> PenstockAdapterResponse:
+        """Bring a file model's new files in; nothing new starts no Spark."""
+        with self.connections.exception_handler(sql):
+            report = files.ingest(
+                self.lake,
+                relation.name_in_lake,
+                self._file_source(model),
+                sql,
+                runner=self.runner,
+                full_refresh=replace,
+                table=self._layout(model),
+                listings=self._listings,
+                on_batch=lambda batch: logger.info(f"{relation.name_in_lake}: {batch}"),
+            )
+        for warning in report.warnings:
+            logger.warning(warning)
+        return file_model.response(report)
+
+    @available.parse(lambda *a, **k: "")
+    def preview_files(
+        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], rows: int | None = None
+    ) -> str:
+        """A file model's query over one batch of its files; nothing comes in."""
+        with self.connections.exception_handler(sql):
+            return files.preview(
+                self.lake,
+                relation.name_in_lake,
+                self._file_source(model),
+                sql,
+                runner=self.runner,
+                rows=rows,
+                listings=self._listings,
+            )
+
+    def _file_source(self, model: Mapping[str, Any]) -> files.FileSource:
+        return file_model.file_source(
+            model["config"], self._macro_resolver, self.connections.project_root, str(model["unique_id"])
+        )
 
     @available.parse_none
     def clone_relation(self, source: PenstockRelation, target: PenstockRelation) -> None:

@@ -1,6 +1,10 @@
 {% materialization table, adapter='penstock', supported_languages=['sql', 'python'] %}
   {%- set target_relation = this.incorporate(type='table') -%}
 
+  {% if reads_all_files() %}
+    {{ return(ingest_files(target_relation, replace=True)) }}
+  {% endif %}
+
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
@@ -24,6 +28,9 @@
 {% macro model_query() -%}
   {%- if model['language'] == 'python' -%}
     {{ return(adapter.python_query(model, compiled_code ~ '\n' ~ py_script_postfix(model))) }}
+  {%- endif -%}
+  {%- if adapter.is_file_model(model) -%}
+    {{ return(adapter.preview_files(this, sql, model, 0 if flags.EMPTY else none)) }}
   {%- endif -%}
   {{ return(sql) }}
 {%- endmacro %}

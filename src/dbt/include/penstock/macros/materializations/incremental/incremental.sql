@@ -5,6 +5,13 @@
   {%- set strategy = adapter.incremental_strategy(config) -%}
   {%- set strategy_sql_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
 
+  {% if reads_all_files() %}
+    {{ return(ingest_files(target_relation, replace=should_full_refresh())) }}
+  {% elif adapter.is_file_model(model) and existing_relation and not should_full_refresh() %}
+    {% do store_raw_result('main', message='OK left as it is', code='OK', rows_affected=0) %}
+    {{ return({'relations': [target_relation]}) }}
+  {% endif %}
+
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 

@@ -1,0 +1,64 @@
+"""Models over `@data`: their config, given to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.penstock.config import resolved
+from dbt.adapters.penstock.connections import PenstockAdapterResponse
+from penstock.files import FileSource, IngestReport
+
+_ROOTS = ("source_roots", "file_source")
+
+
+def is_file_model(config: Mapping[str, Any]) -> bool:
+    return any(resolved(config).get(key) for key in _ROOTS)
+
+
+def source_named(manifest: Any, name: str) -> Any:
+    """The dbt source that `file_source` names, as `source.table`."""
+    for source in getattr(manifest, "sources", {}).values():
+        if f"{source.source_name}.{source.name}" == name:
+            return source
+    known = sorted(f"{source.source_name}.{source.name}" for source in getattr(manifest, "sources", {}).values())
+    raise DbtRuntimeError(f"`file_source` names {name!r}, which is no source: known are {', '.join(known) or 'none'}")
+
+
+def file_source(config: Mapping[str, Any], manifest: Any, base: str | None, where: str) -> FileSource:
+    """The keys of the source that the config names, and its own over them."""
+    own = resolved(config)
+    keys: dict[str, Any] = {}
+    if own.get("file_source"):
+        named = source_named(manifest, str(own["file_source"]))
+        keys |= resolved(getattr(named.config, "_extra", {}))
+    keys |= {key: value for key, value in own.items() if value is not None}
+    return FileSource.from_mapping({key: keys.get(key) for key in FileSource.known()}, base=base, where=where)
+
+
+def response(report: IngestReport) -> PenstockAdapterResponse:
+    """What a run of batches did, for `run_results.json`."""
+    message = "OK nothing new" if report.nothing_new else f"OK {report.files:,} files, {report.rows:,} rows"
+    return PenstockAdapterResponse(
+        _message=message,
+        code="OK",
+        rows_affected=report.rows,
+        rows_inserted=report.rows,
+        version=report.version,
+        files=report.files,
+        bytes=report.bytes,
+    )
+
+
+def add_lineage(manifest: Any) -> None:
+    """A model depends on the source that its `file_source` names, so that docs and selectors show it."""
+    for node in getattr(manifest, "nodes", {}).values():
+        name = getattr(getattr(node, "config", None), "_extra", {}).get("file_source")
+        if not name:
+            continue
+        source = source_named(manifest, str(name))
+        if source.unique_id not in node.depends_on.nodes:
+            node.depends_on.nodes.append(source.unique_id)
+            node.sources.append([source.source_name, source.name])
