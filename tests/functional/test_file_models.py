@@ -19,10 +19,10 @@ sources:
     schema: landing
     tables:
       - name: events
-        config: {source_roots: [landing], source_patterns: ['\\\\.json$'], safety_buffer_seconds: 0}
+        config: {source_roots: [landing], source_patterns: ['\\.json$'], safety_buffer_seconds: 0}
 models:
   - name: contracted
-    config: {contract: {enforced: true}}
+    config: {contract: {enforced: true}, on_schema_change: fail}
     columns:
       - {name: id, data_type: bigint, constraints: [{type: not_null}]}
 """
