@@ -14,6 +14,9 @@ SESSION = {
     "spark_config": {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.adaptive.enabled": "false",
+        # A third of the time went into Java source that was generated, compiled and run once.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.shuffle.partitions": "1",
         "spark.databricks.delta.snapshotPartitions": "1",
     },

@@ -129,7 +129,7 @@ class TestWrongConfig:
         run_dbt(["run"], expect_pass=False)
         results = {result.node.name: result.message for result in run_dbt(["run"], expect_pass=False)}
         assert "`max_file_per_trigger` is not known: did you mean `max_files_per_trigger`?" in results["mistyped"]
-        assert "'upsert' is not valid" in results["strange"]
+        assert "get_incremental_upsert_sql" in results["strange"]
         assert "`replace_where` needs `incremental_predicates`" in results["no_predicate"]
 
 

@@ -269,6 +269,18 @@ class PenstockAdapter(SQLAdapter):
         given = config.get("incremental_strategy")
         return str(given) if given else ("merge" if config.get("unique_key") else "append")
 
+    @available.parse_none
+    def check_unique_key(self, unique_key: str | list[str] | None, columns: list[PenstockColumn]) -> None:
+        """Delta says of a key that is no column only that it has an internal error."""
+        keys = [unique_key] if isinstance(unique_key, str) else unique_key or []
+        known = {column.name.lower() for column in columns}
+        unknown = [key for key in keys if key and key.strip("`").lower() not in known]
+        if unknown:
+            raise CompilationError(
+                f"`unique_key` names {', '.join(unknown)}, and the table has no such column: it has "
+                + ", ".join(column.name for column in columns)
+            )
+
     @available.parse(lambda *a, **k: "")
     def table_clauses(self, model: Mapping[str, Any]) -> str:
         """What CREATE TABLE says between USING delta and AS."""

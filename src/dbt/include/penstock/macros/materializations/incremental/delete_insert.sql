@@ -1,4 +1,5 @@
-{#- In one commit: each row comes twice, once to delete the rows of its key and once to be inserted. -#}
+{#- In one commit: each row comes twice, once to delete the rows of its key and once to be inserted.
+    As a struct, so that a bare name in a predicate is the target's, as it would be in a DELETE. -#}
 {% macro penstock__get_delete_insert_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) -%}
   {%- set columns = dest_columns | map(attribute='quoted') | join(', ') -%}
   {%- set keys = [unique_key] if unique_key is string else (unique_key or []) -%}
@@ -9,11 +10,12 @@
   {%- else -%}
   merge into {{ target }} as DBT_INTERNAL_DEST
   using (
-    select {{ columns }}, explode(array(true, false)) as dbt_internal_delete from {{ source }}
+    select struct({{ columns }}) as dbt_internal_row, explode(array(true, false)) as dbt_internal_delete
+    from {{ source }}
   ) as DBT_INTERNAL_SOURCE
   on DBT_INTERNAL_SOURCE.dbt_internal_delete
   {%- for key in keys %}
-    and DBT_INTERNAL_SOURCE.{{ key }} = DBT_INTERNAL_DEST.{{ key }}
+    and DBT_INTERNAL_SOURCE.dbt_internal_row.{{ key }} = DBT_INTERNAL_DEST.{{ key }}
   {%- endfor %}
   {%- for predicate in predicates %}
     and ({{ predicate }})
@@ -21,6 +23,6 @@
   when matched then delete
   when not matched and not DBT_INTERNAL_SOURCE.dbt_internal_delete then insert
     ({{ columns }})
-    values ({% for column in dest_columns %}DBT_INTERNAL_SOURCE.{{ column.quoted }}{{ ', ' if not loop.last }}{% endfor %})
+    values ({% for column in dest_columns %}DBT_INTERNAL_SOURCE.dbt_internal_row.{{ column.quoted }}{{ ', ' if not loop.last }}{% endfor %})
   {%- endif -%}
 {%- endmacro %}

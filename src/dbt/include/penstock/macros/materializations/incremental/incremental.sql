@@ -36,6 +36,7 @@
     {% for change in adapter.layout_changes(target_relation, model) %}
       {% do run_query(change) %}
     {% endfor %}
+    {% do adapter.check_unique_key(config.get('unique_key'), dest_columns) %}
     {%- set strategy_sql = strategy_sql_macro({
         'target_relation': target_relation,
         'temp_relation': temp_relation,
