@@ -127,7 +127,7 @@ class Journal(Generic[P]):
         self,
         location: str,
         storage_options: dict[str, str] | None = None,
-        by_spark: Callable[[Mapping[str, int]], None] | None = None,
+        by_spark: Callable[[Table, Mapping[str, int]], None] | None = None,
     ) -> None:
         """`by_spark` commits marks where delta-rs can't."""
         self.location = location
@@ -212,7 +212,7 @@ class Journal(Generic[P]):
         except DeltaError as error:
             if "Unsupported" in str(error) and self._by_spark is not None:
                 # A clustered table, row tracking, …: delta-rs knows it for reading only.
-                self._by_spark({MARK: number, VOID: number} if void else {MARK: number})
+                self._by_spark(state.table, {MARK: number, VOID: number} if void else {MARK: number})
             elif isinstance(error, CommitFailedError) and "Unsupported" not in str(error):
                 raise Lost(str(error)) from error
             else:

@@ -159,26 +159,6 @@ class Runner:
         """The columns of whatever this session knows by a name, a temporary view too."""
         return self._columns(self._resolving(f"select * from {name}"))
 
-    def commit_marks(self, location: str, marks: Mapping[str, int]) -> None:
-        """An empty commit with transaction marks, by Delta itself: for tables that delta-rs can read but not write.
-
-        Delta's SQL has no way to carry two marks in one commit, so this goes through its own transaction.
-        """
-        jvm: Any = self.spark.sparkContext._jvm
-        delta = jvm.org.apache.spark.sql.delta
-        transaction = delta.DeltaLog.forTable(self.spark._jsparkSession, location).startTransaction()
-        # Reading a mark is what makes a concurrent commit with the same one a conflict.
-        if any(transaction.txnVersion(application) >= number for application, number in marks.items()):
-            return
-        actions = jvm.java.util.ArrayList()
-        for application, number in marks.items():
-            actions.add(delta.actions.SetTransaction(application, number, jvm.scala.Option.empty()))
-        operation = getattr(getattr(delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
-        try:
-            transaction.commit(jvm.scala.jdk.javaapi.CollectionConverters.asScala(actions).toSeq(), operation)
-        except Exception as error:
-            raise from_spark(error) from error
-
     def cancel(self) -> None:
         """Stop what runs now, from another thread."""
         if self._tag is not None:

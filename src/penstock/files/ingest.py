@@ -52,7 +52,8 @@ from penstock.layout import Layout, literal
 from penstock.names import Name, quote
 from penstock.runner import Written
 from penstock.storage import Storage, is_uri
-from penstock.table import MARK
+from penstock.table import MARK, Table
+from penstock.transaction import MovedOn, Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,9 +65,6 @@ log = logging.getLogger("penstock.files")
 
 _ON_SQL = {"app": "spark.databricks.delta.write.txnAppId", "number": "spark.databricks.delta.write.txnVersion"}
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
-# Delta looks the last mark up by rebuilding the table's state, for which these are made: without adaptive execution
-# that is half the jobs. Only for a SELECT that shuffles nothing, because they hold for it too.
-_LIGHT = {"spark.sql.adaptive.enabled": "false", "spark.databricks.delta.snapshotPartitions": "1"}
 _CHECKERS = 16
 
 
@@ -263,7 +261,7 @@ class FileWork:
         self._running = _Running(plan, note, began)
         self._step("write")
         try:
-            self._write(plan, prepared, note)
+            self._write(plan, prepared, note, state)
         except StatementError as error:
             if lost_a_race(error.condition):
                 raise Lost(str(error)) from error
@@ -472,26 +470,40 @@ class FileWork:
 
     # Writing
 
-    def _write(self, plan: FilePlan, prepared: _Prepared, note: str) -> None:
-        light = _LIGHT if self.model.is_plain else {}
+    def _write(self, plan: FilePlan, prepared: _Prepared, note: str, state: State) -> None:
         if plan.replace:
             properties = {GENERATION: str(plan.number)}
-            text = f"create or replace table {self.name.sql}\n{self.table.with_properties(properties).clauses()}\nas\n{prepared.query}"
+            clauses = self.table.with_properties(properties).clauses()
+            text = f"create or replace table {self.name.sql}\n{clauses}\nas\n{prepared.query}"
             self.lake.create_schema(self.name.schema)
             marks = {_ON_SQL["app"]: MARK, _ON_SQL["number"]: str(plan.number), _NOTE: note}
-            self.runner.run(text, {**marks, **light})
+            self.runner.run(text, marks)
             return
         assert prepared.frame is not None
+        assert state.table is not None
+        merge = self.source.on_schema_change in ("append_new_columns", "sync_all_columns")
+        replaced = plan.with_status(REPLACED)["path"].to_pylist()
+        with self.runner.tagged(note):
+            if replaced:
+                self._overwrite(plan, prepared.frame, replaced, note, merge)
+                return
+            if state.mark is not None and state.mark >= plan.number:
+                raise Lost(f"{plan.number} is in already")
+            try:
+                transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
+            except MovedOn as error:
+                raise Lost(str(error)) from error
+            transaction.append(prepared.frame, {MARK: plan.number}, note, merge_schema=merge)
+
+    def _overwrite(self, plan: FilePlan, frame: DataFrame, replaced: list[str], note: str, merge: bool) -> None:
+        """Append, and take the earlier rows of rewritten files out, in one commit."""
         options = {"txnAppId": MARK, "txnVersion": str(plan.number), "userMetadata": note}
-        if self.source.on_schema_change in ("append_new_columns", "sync_all_columns"):
+        if merge:
             options["mergeSchema"] = "true"
-        writer = prepared.frame.write.format("delta").mode("append")
-        if replaced := plan.with_status(REPLACED)["path"].to_pylist():
-            uris = ", ".join(literal(self._uri(path)) for path in replaced)
-            writer = writer.mode("overwrite").option("replaceWhere", f"source_file_uri in ({uris})")
-            # The batch's other files are new, and so not of those that are replaced.
-            light = {**light, "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false"}
-        with self.runner.tagged(note), self.runner.configured(light):
+        uris = ", ".join(literal(self._uri(path)) for path in replaced)
+        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", f"source_file_uri in ({uris})")
+        # The batch's other files are new, and so not of those that are replaced.
+        with self.runner.configured({"spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false"}):
             try:
                 writer.options(**options).save(self.lake.for_spark(self.location))
             except Exception as error:
@@ -504,9 +516,11 @@ class FileWork:
         uri = str(jvm.org.apache.hadoop.fs.Path(self.lake.for_spark(path)).toUri().toString())
         return uri if is_uri(path) else f"file:{uri}"
 
-    def _commit_marks(self, marks: Mapping[str, int]) -> None:
+    def _commit_marks(self, table: Table, marks: Mapping[str, int]) -> None:
         try:
-            self.runner.commit_marks(self.lake.for_spark(self.location), marks)
+            Transaction(self.runner, self.lake.for_spark(self.location), table).commit(marks)
+        except MovedOn as error:
+            raise Lost(str(error)) from error
         except StatementError as error:
             if lost_a_race(error.condition):
                 raise Lost(str(error)) from error

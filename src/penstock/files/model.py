@@ -94,14 +94,6 @@ class Model:
         return None
 
     @cached_property
-    def is_plain(self) -> bool:
-        """Whether it is a projection and filter alone, which needs no shuffle."""
-        return self.across_rows is None and not any(
-            token.token_type == TokenType.JOIN or token.text.upper() in ("UNION", "IN", "EXISTS", "INTERSECT", "EXCEPT")
-            for token in sql.tokens(self.text)
-        )
-
-    @cached_property
     def _places(self) -> list[tuple[int, int]]:
         found = sql.tokens(self.text)
         return [

@@ -34,7 +34,7 @@ class RustWork(FileWork):
         self._prepared = Prepared(plan)
         super().run(plan, state)
 
-    def _write(self, plan, prepared, note):
+    def _write(self, plan, prepared, note, state):
         lines = [line for path in plan.read["path"].to_pylist() for line in Path(path).read_text().splitlines()]
         ids = [json.loads(line)["id"] for line in lines]
         rows = pa.table({"id": pa.array(ids, pa.int64())})

@@ -1,0 +1,101 @@
+"""Delta's own transactions, from Python: what neither its SQL nor its DataFrame writer can say.
+
+The writer's `txnAppId` and `txnVersion` have Delta rebuild the whole state of the table to look the last mark up, which
+takes longer than writing a small batch. We know that mark, because delta-rs has read it at a version; a transaction that
+starts from this very version, and names the mark as read, gives the same guarantee for nothing: any commit with the
+mark in between is a conflict.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from penstock.errors import from_spark
+from penstock.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from penstock.runner import Runner
+
+# Every tenth commit Delta rebuilds the table's state and writes a checkpoint: small work that adaptive execution and
+# many partitions make slow.
+_COMMIT = {"spark.sql.adaptive.enabled": "false", "spark.databricks.delta.snapshotPartitions": "1"}
+
+
+class MovedOn(Exception):
+    """The table is not at the version that the caller has read."""
+
+
+class Transaction:
+    """One commit with marks, on the version of the table that the caller knows."""
+
+    def __init__(self, runner: Runner, location: str, known: Table) -> None:
+        self._runner = runner
+        self._spark = cast(Any, runner.spark)
+        self._jvm = cast(Any, self._spark.sparkContext._jvm)
+        self._delta = self._jvm.org.apache.spark.sql.delta
+        try:
+            self._log = self._delta.DeltaLog.forTable(self._spark._jsparkSession, location)
+            self._java = self._log.startTransaction()
+        except Exception as error:
+            raise from_spark(error) from error
+        if self._java.readVersion() != known.version or self._java.metadata().id() != known.id:
+            raise MovedOn(f"the table is at version {self._java.readVersion()}, not {known.version}")
+
+    def append(self, frame: DataFrame, marks: Mapping[str, int], note: str, *, merge_schema: bool = False) -> None:
+        """Append rows, as the DataFrame writer does, and the marks, in one commit."""
+        mode = self._jvm.org.apache.spark.sql.SaveMode.Append
+        options = self._map({"mergeSchema": "true"} if merge_schema else {})
+        session = self._spark._jsparkSession
+        try:
+            delta_options = self._delta.DeltaOptions(options, session.sessionState().conf())
+            write = self._delta.commands.WriteIntoDelta(
+                self._log,
+                mode,
+                delta_options,
+                self._seq(),
+                self._map({}),
+                frame._jdf,
+                self._none(),
+                self._none(),
+                False,
+            )
+            actions = write.write(self._java, session, self._none(), False)
+            made = getattr(self._delta, "DeltaOperations$Write")
+            nones = [self._none() for _ in range(5)]
+            operation = made(mode, self._none(), self._none(), self._jvm.scala.Option.apply(note), *nones)
+            self._commit(actions, marks, operation)
+        except Exception as error:
+            raise from_spark(error) from error
+
+    def commit(self, marks: Mapping[str, int]) -> None:
+        """A commit without data."""
+        operation = getattr(getattr(self._delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
+        try:
+            self._commit(self._seq(), marks, operation)
+        except Exception as error:
+            raise from_spark(error) from error
+
+    def _commit(self, actions: Any, marks: Mapping[str, int], operation: Any) -> None:
+        now = self._jvm.scala.Option.apply(int(time.time() * 1000))
+        for application, number in marks.items():
+            # A mark that was read is what makes another commit with it a conflict.
+            self._java.readTxn().append(application)
+            actions = actions.appended(self._delta.actions.SetTransaction(application, number, now))
+        with self._runner.configured(_COMMIT):
+            self._java.commit(actions, operation)
+
+    def _none(self) -> Any:
+        return self._jvm.scala.Option.empty()
+
+    def _seq(self) -> Any:
+        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(self._jvm.java.util.ArrayList()).toSeq()
+
+    def _map(self, items: Mapping[str, str]) -> Any:
+        java = self._jvm.java.util.HashMap()
+        for key, value in items.items():
+            java.put(key, value)
+        return self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java)
