@@ -25,7 +25,7 @@ def main() -> int:
     console = Console()
     console.print(_relations(lake))
     console.print(_customers(lake))
-    console.print(f"The lake is {LAKE}. Run `make demo` again: what has not changed is not built again.")
+    console.print(f"The lake is {LAKE}. `dbt run -s bronze staging` has nothing to do now, and starts no JVM.")
     return 0
 
 
