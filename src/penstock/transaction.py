@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.errors import from_spark
 from penstock.table import Table
@@ -35,7 +35,7 @@ class Transaction:
     def __init__(self, runner: Runner, location: str, known: Table) -> None:
         self._runner = runner
         self._spark: Any = runner.spark
-        self._jvm: Any = self._spark.sparkContext._jvm
+        self._jvm = cast(Any, self._spark.sparkContext._jvm)
         self._delta = self._jvm.org.apache.spark.sql.delta
         try:
             self._log = self._delta.DeltaLog.forTable(self._spark._jsparkSession, location)
