@@ -79,7 +79,7 @@ class World:
         return connect(str(self.root))
 
     def rows(self) -> collections.Counter[int]:
-        if not (self.table / "_delta_log").exists():
+        if not any((self.table / "_delta_log").glob("*.json")):
             return collections.Counter()
         return collections.Counter(DeltaTable(str(self.table)).to_pyarrow_table()["id"].to_pylist())
 
