@@ -98,7 +98,7 @@ class Lake:
         place = Storage(link.location, self.storage_options) if link is not None else self.storage
         prefix = "" if link is not None else f"{folder}/"
         first = place.head(f"{prefix}{_FIRST_COMMIT}")
-        if first is not None or place.has_folder(f"{prefix}{LOG_FOLDER}"):
+        if first is not None or _has_commits(place, f"{prefix}{LOG_FOLDER}"):
             stamp = "" if first is None else f"{first.modified.timestamp()}-{first.size}"
             return Relation(name, "table", link.location if link is not None else here, stamp, link)
         return None
@@ -487,6 +487,11 @@ class Lake:
             )
         storage.delete_folder(LOG_FOLDER)
         storage.delete_folder("")
+
+
+def _has_commits(place: Storage, log: str) -> bool:
+    """A log folder without a commit is what a first write has left that is under way, or was killed: no table yet."""
+    return any(not entry.path.rsplit("/", 1)[-1].startswith(".") for entry in place.list(log))
 
 
 def connect(
