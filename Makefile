@@ -16,7 +16,7 @@ demo: .venv/ready java ## Build the example project into ./lake and show it
 	$(RUN) python examples/shop/demo.py
 
 test: .venv/ready java lint types ## Everything: lint, types and all tests
-	$(RUN) python -m pytest tests
+	$(RUN) python -m pytest tests -m 'not slow'
 
 check: .venv/ready lint types unit ## The fast loop, before each commit
 
@@ -35,6 +35,9 @@ functional: .venv/ready java ## dbt in process, on one JVM
 
 faults: .venv/ready java ## Real processes, at once and killed
 	$(RUN) python -m pytest tests/faults
+
+chaos: .venv/ready java ## The long ones: 200 kills, 1,200 batches
+	PENSTOCK_KILLS=200 $(RUN) python -m pytest tests/faults tests/unit/files
 
 bench: .venv/ready java ## Measure against peers, as ratios; the result goes to docs/benchmarks.md
 	$(RUN) python -m benchmarks

@@ -36,6 +36,7 @@ _LOST_A_RACE = (
     "DELTA_PROTOCOL_CHANGED",
 )
 _ATTEMPTS = 12
+_JOB_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
@@ -168,13 +169,15 @@ class Runner:
     def tagged(self, tag: str) -> Iterator[None]:
         """Spark jobs started inside can be cancelled."""
         context = self.spark.sparkContext
-        context.addJobTag(tag)
+        # Interrupted, because a cancelled job would else end when its tasks do.
+        context.setJobGroup(tag, "penstock", interruptOnCancel=True)
         self._tag = tag
         try:
             yield
         finally:
             self._tag = None
-            context.removeJobTag(tag)
+            for key in _JOB_GROUP:
+                context.setLocalProperty(key, None)  # type: ignore[arg-type]
 
     def retrying(self, attempt: Callable[[], Outcome]) -> Outcome:
         """Run again, on the new state, what lost against another writer."""

@@ -52,14 +52,14 @@ def is_running() -> bool:
     return "pyspark" in sys.modules and _running() is not None
 
 
-def cancel(tag: str) -> None:
-    """Stop the jobs that carry a tag, from any thread."""
+def cancel(group: str) -> None:
+    """Stop the jobs of a group, from any thread: those that run, and those that its statement has yet to start."""
     if is_running():
         from pyspark import SparkContext
 
-        context = SparkContext._active_spark_context
+        context: Any = SparkContext._active_spark_context
         if context is not None:
-            context.cancelJobsWithTag(tag)
+            context._jsc.sc().cancelJobGroupAndFutureJobs(group)
 
 
 def stop() -> None:
