@@ -64,9 +64,7 @@ def cancel(group: str) -> None:
 
 def stop() -> None:
     """End this process's Spark, where it runs."""
-    root = _running() if "pyspark" in sys.modules else None
-    if root is not None:
-        root.stop()
+    if is_running():
         _end_gateway()
 
 
@@ -195,11 +193,18 @@ def _silence_python() -> None:
 
 
 def _end_gateway() -> None:
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
     if gateway is None:
         return
+    if SparkContext._active_spark_context is not None:
+        try:
+            # Else the JVM goes away under pyspark's own threads, which say so on stderr.
+            SparkContext._active_spark_context.stop()
+        except Py4JError as error:
+            log.debug("Spark was gone already: %s", error)
     SparkContext._gateway = None
     SparkContext._jvm = None
     gateway.shutdown()
