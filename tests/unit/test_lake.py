@@ -117,7 +117,7 @@ def test_its_owner_drops_the_data_but_never_the_lake(lake: Lake, tmp_path: Path)
     lake.drop(ORDERS, owns_location=True)
     assert not elsewhere.exists()
     for place in (lake.root, str(tmp_path)):
-        (Path(place) / "_delta_log").mkdir(parents=True, exist_ok=True)
+        make_table(lake, location=place)
         lake.links[ORDERS] = Link(place)
         with pytest.raises(PenstockError, match="holds the lake itself"):
             lake.drop(ORDERS, owns_location=True)
