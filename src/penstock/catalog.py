@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import from_spark
+from penstock.layout import literal
 from penstock.names import Name, quote
 from penstock.relations import Relation
 
@@ -90,16 +91,12 @@ def _definition(lake: Lake, relation: Relation) -> str:
     format = "delta"
     if relation.kind == "files" and relation.link is not None:
         format = relation.link.format
-        pairs = ", ".join(f"{_literal(key)} {_literal(value)}" for key, value in relation.link.options.items())
+        pairs = ", ".join(f"{literal(key)} {literal(value)}" for key, value in relation.link.options.items())
         options = f" options ({pairs})" if pairs else ""
     return (
         f"create table if not exists {relation.name.sql} using {format}{options}"
-        f" location {_literal(lake.for_spark(relation.location))}"
+        f" location {literal(lake.for_spark(relation.location))}"
     )
-
-
-def _literal(text: str) -> str:
-    return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _run(spark: SparkSession, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,8 +68,3 @@ class PenstockCredentials(Credentials):
             settings=SessionSettings.from_mapping(self.session),
             storage_options=self.storage_options,
         )
-
-
-def known_keys() -> Iterable[str]:
-    """The profile's keys, for the docs and their test."""
-    return ("type", "root", "schema", "threads", "session", "storage_options")

@@ -11,10 +11,8 @@ from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.macros import MacroResolverProtocol
-from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sql import SQLAdapter
-from dbt_common.behavior_flags import BehaviorFlag
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
@@ -25,7 +23,7 @@ from dbt.adapters.penstock.connections import Handle, PenstockAdapterResponse, P
 from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import files
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import NotFound
 from penstock.files import Listings
 from penstock.lake import Lake
 from penstock.layout import Layout
@@ -259,10 +257,6 @@ class PenstockAdapter(SQLAdapter):
     def valid_incremental_strategies(self) -> list[str]:
         return list(STRATEGIES)
 
-    @property
-    def _behavior_flags(self) -> list[BehaviorFlag]:
-        return []
-
     @available.parse_none
     def incremental_strategy(self, config: Any) -> str:
         """The strategy that the config names; else merge where there is a key, and append where there is none."""
@@ -444,9 +438,6 @@ class PenstockAdapter(SQLAdapter):
         cursor.drain()
         return None
 
-    def get_adapter_run_info(self, config: RelationConfig) -> Any:  # type: ignore[override]
-        return super().get_adapter_run_info(config)
-
 
 def _config_of(node: Any) -> Mapping[str, Any]:
     config = getattr(node, "config", None)
@@ -467,6 +458,3 @@ def _view_docs(model: Mapping[str, Any]) -> dict[str, Any]:
         "description": (model.get("description") or None) if persist.get("relation") else None,
         "comments": comments,
     }
-
-
-__all__ = ["PenstockAdapter", "PenstockError"]
