@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -310,7 +310,7 @@ class Lake:
             Column(column.name, column.type, column.nullable, documented.get(column.name.lower(), column.comment))
             for column in (runner or self.runner).columns_of(query)
         )
-        view = View(query, columns, description, self._inputs(query, name))
+        view = View(query, columns, description, self._digests(self.mentioned(query) - {name}))
         self.create_schema(name.schema)
         self._keep_links(view)
         self.storage.write(f"{self._folder(name)}/{VIEW_FILE}", view.to_bytes())
@@ -338,7 +338,7 @@ class Lake:
             view.sql == query
             and view.description == description
             and all(documented.get(column.name.lower(), column.comment) == column.comment for column in view.columns)
-            and view.inputs == self._inputs(query, name)
+            and view.inputs == self._digests(map(Name.parse, view.inputs))
         )
 
     def link(self, name: Name, link: Link) -> None:
@@ -452,14 +452,10 @@ class Lake:
             return wanted
         return next((folder for folder in self.storage.folders(parent) if folder.lower() == wanted), wanted)
 
-    def _inputs(self, query: str, itself: Name) -> dict[str, str]:
-        """The relations that a query reads, each with a digest of what the query can see of it."""
-        inputs = {}
-        for name in sorted(self.mentioned(query) - {itself}, key=str):
-            relation = self.find(name)
-            if relation is not None:
-                inputs[str(name)] = self._digest(relation)
-        return inputs
+    def _digests(self, names: Iterable[Name]) -> dict[str, str]:
+        """Those names that are relations, each with a digest of what a query can see of it."""
+        found = {name: self.find(name) for name in sorted(names, key=str)}
+        return {str(name): self._digest(relation) for name, relation in found.items() if relation is not None}
 
     def _digest(self, relation: Relation) -> str:
         if relation.kind == "files":

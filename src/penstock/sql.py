@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-
-from sqlglot import tokenize
-from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
+from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
 from penstock.names import Name
+
+if TYPE_CHECKING:
+    from sqlglot.tokens import Token  # type: ignore[attr-defined]
 
 _QUERIES = {"SELECT", "VALUES", "TABLE", "FROM", "(", "DESCRIBE", "DESC", "SHOW", "EXPLAIN", "LIST"}
 _AFTER_CTE = {"SELECT", "VALUES", "TABLE", "FROM", "INSERT", "MERGE", "UPDATE", "DELETE"}
@@ -91,16 +91,12 @@ class Statement:
 
 def tokens(text: str) -> list[Token]:
     """The tokens of a text; none where sqlglot can't read it."""
-    try:
-        found = tokenize(text, read="spark")
-    except SqlglotError:
-        return []
+    found = _tokenize(text) or []
     # sqlglot keeps the rest of a command (OPTIMIZE, SHOW, …) as one string: read that on its own.
-    if len(found) == 2 and found[1].token_type == TokenType.STRING and found[0].token_type != TokenType.SELECT:
+    if len(found) == 2 and is_string(found[1]) and _kind(found[0]) != "SELECT":
         head, rest = found
-        try:
-            tail = tokenize(rest.text, read="spark")
-        except SqlglotError:
+        tail = _tokenize(rest.text)
+        if tail is None:
             return found
         offset = text.find(rest.text, head.end)
         for token in tail:
@@ -110,17 +106,35 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
+def is_string(token: Token) -> bool:
+    return _kind(token) == "STRING"
+
+
+def _kind(token: Token) -> str:
+    return str(token.token_type.name)
+
+
+def _tokenize(text: str) -> list[Token] | None:
+    # Not imported above: it takes half a second, and a run with nothing to do reads no SQL.
+    from sqlglot import tokenize
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return tokenize(text, read="spark")
+    except SqlglotError:
+        return None
+
+
 def statements(text: str) -> list[str]:
     """The statements of a text, one after the other.
 
     >>> statements("set time zone 'UTC'; select ';' -- one; not two")
     ["set time zone 'UTC'", " select ';' -- one; not two"]
     """
-    try:
-        found = tokenize(text, read="spark")
-    except SqlglotError:
+    found = _tokenize(text)
+    if found is None:
         return [text]
-    ends = [token.start for token in found if token.token_type == TokenType.SEMICOLON]
+    ends = [token.start for token in found if _kind(token) == "SEMICOLON"]
     parts, start = [], 0
     for end in [*ends, len(text)]:
         if any(start <= token.start < end for token in found):
@@ -163,7 +177,7 @@ def read(text: str) -> Statement:
         object=kind,
         parts=tuple(parts),
         temporary=temporary,
-        words=tuple(token.text.upper() for token in outer if token.token_type != TokenType.STRING),
+        words=tuple(token.text.upper() for token in outer if not is_string(token)),
         after_name=end,
     )
 
@@ -178,9 +192,9 @@ def mentioned(text: str) -> set[tuple[str, str]]:
     return {
         (left.text.lower(), right.text.lower())
         for left, dot, right in zip(found, found[1:], found[2:])
-        if dot.token_type == TokenType.DOT
-        and left.token_type not in (TokenType.STRING, TokenType.NUMBER)
-        and right.token_type not in (TokenType.STRING, TokenType.NUMBER, TokenType.STAR)
+        if _kind(dot) == "DOT"
+        and _kind(left) not in ("STRING", "NUMBER")
+        and _kind(right) not in ("STRING", "NUMBER", "STAR")
     }
 
 
@@ -237,9 +251,9 @@ def view_text(statement: Statement) -> ViewText:
                 columns.append(token.text)
                 expect = False
     for token, after in pairwise(outer):
-        if token.text.upper() == "AS" and token.token_type != TokenType.STRING:
+        if token.text.upper() == "AS" and not is_string(token):
             return ViewText(statement.text[token.end + 1 :].strip().rstrip(";"), tuple(columns), comment)
-        if token.text.upper() == "COMMENT" and after.token_type == TokenType.STRING:
+        if token.text.upper() == "COMMENT" and is_string(after):
             comment = after.text
     raise PenstockError("CREATE VIEW without AS", where=".".join(statement.parts))
 
@@ -248,7 +262,7 @@ def _outer(found: list[Token]) -> Iterator[Token]:
     """The tokens outside of parentheses, the parentheses included."""
     depth = 0
     for token in found:
-        string = token.token_type == TokenType.STRING
+        string = is_string(token)
         if not string and token.text in _CLOSING:
             depth -= 1
         if depth == 0:
@@ -263,7 +277,7 @@ def _dotted(found: list[Token], index: int) -> tuple[list[str], int]:
     while index < len(found):
         parts.append(found[index].text)
         end = found[index].end + 1
-        if index + 1 >= len(found) or found[index + 1].token_type != TokenType.DOT:
+        if index + 1 >= len(found) or _kind(found[index + 1]) != "DOT":
             break
         index += 2
     return parts, end
@@ -287,6 +301,6 @@ def string_after(statement: Statement, word: str) -> str:
     """The string literal that follows a word."""
     outer = list(_outer(tokens(statement.text)))
     for token, after in pairwise(outer):
-        if token.text.upper() == word and after.token_type == TokenType.STRING:
+        if token.text.upper() == word and is_string(after):
             return after.text
     raise PenstockError(f"{word} has no text in quotes", where=statement.text[:80])

@@ -10,8 +10,6 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -179,6 +177,9 @@ class Table:
 
     def statistics(self) -> Statistics:
         """Files, bytes and rows, from the log's own statistics."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         try:
             adds = pa.table(self._delta.get_add_actions(flatten=True))
         except DeltaError as error:

@@ -29,7 +29,7 @@ def make_table(lake: Lake, name: Name = ORDERS, location: str | None = None, **c
 
 
 def make_view(lake: Lake, name: Name, query: str) -> None:
-    view = View(query, (Column("id", "bigint"),), None, lake._inputs(query, name))
+    view = View(query, (Column("id", "bigint"),), None, lake._digests(lake.mentioned(query) - {name}))
     lake.storage.write(f"{name.schema}/{name.identifier}/_view.json", view.to_bytes())
 
 

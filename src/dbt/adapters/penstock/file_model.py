@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.penstock.config import resolved
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
-from penstock.files import FileSource, IngestReport
+
+if TYPE_CHECKING:
+    from penstock.files import FileSource, IngestReport
 
 _ROOTS = ("source_roots", "file_source")
 
@@ -29,6 +31,8 @@ def source_named(manifest: Any, name: str) -> Any:
 
 def file_source(config: Mapping[str, Any], manifest: Any, base: str | None, where: str) -> FileSource:
     """The keys of the source that the config names, and its own over them."""
+    from penstock.files import FileSource
+
     own = resolved(config)
     keys: dict[str, Any] = {}
     if own.get("file_source"):

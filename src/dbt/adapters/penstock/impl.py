@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
+from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dbt.adapters.base import available
@@ -22,9 +24,7 @@ from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig, problems, r
 from dbt.adapters.penstock.connections import Handle, PenstockAdapterResponse, PenstockConnectionManager
 from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.relation import PenstockRelation
-from penstock import files
 from penstock.errors import NotFound
-from penstock.files import Listings
 from penstock.lake import Lake
 from penstock.layout import Layout
 from penstock.names import Name, check_part, quote
@@ -34,6 +34,8 @@ from penstock.sql import statements
 
 if TYPE_CHECKING:
     import agate
+
+    from penstock.files import FileSource, Listings
 
 logger = AdapterLogger("Penstock")
 _FULL = CapabilitySupport(support=Support.Full)
@@ -63,6 +65,11 @@ class PenstockAdapter(SQLAdapter):
         }
     )
 
+    def __init__(self, config: Any, mp_context: SpawnContext) -> None:
+        super().__init__(config, mp_context)
+        self._listing = threading.Lock()
+        self._run_listings: Listings | None = None
+
     # The way to the engine
 
     @property
@@ -84,8 +91,7 @@ class PenstockAdapter(SQLAdapter):
         self.connections.manifest = macro_resolver  # type: ignore[attr-defined]
         self.lake.links = self._links(macro_resolver)
         file_model.add_lineage(macro_resolver)
-        # One listing a run and root, whichever models read it.
-        self._listings = Listings(self.lake.storage_options)
+        self._run_listings = None
 
     def _links(self, manifest: Any) -> dict[Name, Link]:
         """Every model and source whose config says that its data lies elsewhere."""
@@ -334,6 +340,9 @@ class PenstockAdapter(SQLAdapter):
         self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool
     ) -> PenstockAdapterResponse:
         """Bring a file model's new files in; nothing new starts no Spark."""
+        # Not imported above: pyarrow is for those who read files.
+        from penstock import files
+
         with self.connections.exception_handler(sql):
             report = files.ingest(
                 self.lake,
@@ -355,6 +364,8 @@ class PenstockAdapter(SQLAdapter):
         self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], rows: int | None = None
     ) -> str:
         """A file model's query over one batch of its files; nothing comes in."""
+        from penstock import files
+
         with self.connections.exception_handler(sql):
             return files.preview(
                 self.lake,
@@ -366,7 +377,17 @@ class PenstockAdapter(SQLAdapter):
                 listings=self._listings,
             )
 
-    def _file_source(self, model: Mapping[str, Any]) -> files.FileSource:
+    @property
+    def _listings(self) -> Listings:
+        """One listing a run and root, whichever models read it."""
+        from penstock.files import Listings
+
+        with self._listing:
+            if self._run_listings is None:
+                self._run_listings = Listings(self.lake.storage_options)
+            return self._run_listings
+
+    def _file_source(self, model: Mapping[str, Any]) -> FileSource:
         return file_model.file_source(
             model["config"], self._macro_resolver, self.connections.project_root, str(model["unique_id"])
         )
