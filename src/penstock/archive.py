@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 
 from penstock.jars import cache_folder
+
+_UNUSED_SECONDS = 30 * 24 * 3600
 
 
 class ClassArchive:
@@ -25,6 +28,7 @@ class ClassArchive:
     def java_option(self) -> str | None:
         """Read the archive, or have it written as the JVM ends; None where it can't be kept."""
         if self.path.exists():
+            os.utime(self.path)
             return f"-XX:SharedArchiveFile={self.path}"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,3 +40,10 @@ class ClassArchive:
         """After the JVM has ended: let later ones find what it wrote."""
         if self._written.exists():
             os.replace(self._written, self.path)
+            self._remove_unused()
+
+    def _remove_unused(self) -> None:
+        """Each is some 200 MB, and an upgrade of Java, Spark or Delta leaves one behind."""
+        for archive in self.path.parent.glob("*.jsa"):
+            if time.time() - archive.stat().st_mtime > _UNUSED_SECONDS:
+                archive.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.archive import ClassArchive
 from penstock.errors import PenstockError
 from penstock.jars import delta_jars
+from penstock.local_disk import LOCAL_DISK, local_disk_jar
 from penstock.memory import driver_memory
 from penstock.settings import SessionSettings
 
@@ -96,10 +97,16 @@ def _start(settings: SessionSettings) -> SparkSession:
     _sweep()
     folder = tempfile.mkdtemp(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    jars = list(settings.jars) or delta_jars(_find_spark_home(), java, settings.repositories)
+    spark_home = _find_spark_home()
+    jars = list(settings.jars) or delta_jars(spark_home, java, settings.repositories)
+    disk = local_disk_jar(spark_home, java, jars, folder) if _is_local(settings) else None
+    jars += [disk] if disk else []
     archive = ClassArchive(java, jars)
+    configuration = _configuration(settings, folder, jars, archive.java_option())
+    if disk:
+        configuration = LOCAL_DISK | configuration
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_configuration(settings, folder, jars, archive.java_option()).items()))
+    conf.setAll(list(configuration.items()))
     said = Path(folder) / "spark.log"
     log.debug("starting Spark; what it says goes to %s", said)
     with said.open("wb") as sink:
@@ -120,10 +127,9 @@ def _configuration(
 ) -> dict[str, str]:
     """What is set, and why, where the name alone does not say it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    master = settings.master or "local[*]"
     conf = {
         "spark.app.name": "penstock",
-        "spark.master": master,
+        "spark.master": settings.master or "local[*]",
         "spark.driver.memory": settings.memory or driver_memory(),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -140,7 +146,7 @@ def _configuration(
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     }
     given = dict(settings.spark_config)
-    if master.startswith("local"):
+    if _is_local(settings):
         options = (_COMPILE_LATER, archive_option, given.pop(_JAVA_OPTIONS, None))
         conf |= {
             # Not `spark.jars`: the class archive holds what the JVM's own class path has.
@@ -158,6 +164,10 @@ def _configuration(
     else:
         conf["spark.jars"] = ",".join(jars)
     return conf | given
+
+
+def _is_local(settings: SessionSettings) -> bool:
+    return settings.master is None or settings.master.startswith("local")
 
 
 def _java() -> str:

@@ -1,0 +1,88 @@
+"""How Spark meets the local disk: two Java classes of ours, compiled once on a machine by the compiler that Spark carries.
+
+Hadoop starts a process for every permission that it sets and every link that it looks at: two dozen for the commit of
+a small table. And Delta's commit on a local disk is no commit when two processes make the same version at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import zipfile
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from penstock.jars import cache_folder
+from penstock.relations import digest
+
+log = logging.getLogger("penstock.local_disk")
+
+LOCAL_DISK = {
+    "spark.hadoop.fs.file.impl": "penstock.LocalFiles",
+    "spark.delta.logStore.file.impl": "penstock.LocalLog",
+    # Delta writes its version checksums with it; the one that is taken by itself starts `readlink` processes.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""The settings that put the two classes to work."""
+
+
+def local_disk_jar(spark_home: str, java: str, jars: list[str], folder: str) -> str | None:
+    """The jar with the two classes, made in `folder` where the cache can't be written; None where it can't be made."""
+    if os.name != "posix":
+        return None
+    sources = {item.name: item.read_text() for item in resources.files("penstock").joinpath("java").iterdir()}
+    name = f"local-disk-{digest(spark_home, jars, sources)}.jar"
+    cached = cache_folder().parent.parent / "classes" / name
+    if cached.exists():
+        return str(cached)
+    place = cached if _is_writable(cached.parent) else Path(folder) / name
+    with tempfile.TemporaryDirectory(dir=place.parent) as work:
+        for source, text in sources.items():
+            (Path(work) / source).write_text(text)
+        try:
+            _compile(work, spark_home, java, jars)
+        except Exception as error:  # a Spark of another making, without that compiler: slower, not wrong
+            log.debug("Spark's own classes are used for the local disk: %s", error)
+            return None
+        made = Path(work) / name
+        with zipfile.ZipFile(made, "w") as jar:
+            for compiled in sorted(Path(work).rglob("*.class")):
+                jar.write(compiled, compiled.relative_to(work))
+        os.replace(made, place)
+    return str(place)
+
+
+def _compile(work: str, spark_home: str, java: str, jars: list[str]) -> None:
+    from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+    classpath = os.pathsep.join([os.path.join(spark_home, "jars", "*"), *jars])
+    py4j = next(str(path) for path in Path(spark_home, "jars").glob("py4j-*.jar"))
+    port, token, process = launch_gateway(
+        jarpath=py4j, classpath=classpath, java_path=java, die_on_exit=True, enable_auth=True, return_proc=True
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    try:
+        jvm: Any = gateway.jvm
+        found = sorted(Path(work).glob("*.java"))
+        files = gateway.new_array(jvm.java.io.File, len(found))
+        for index, source in enumerate(found):
+            files[index] = jvm.java.io.File(str(source))
+        compiler = jvm.org.codehaus.janino.Compiler()
+        compiler.setDestinationDirectory(jvm.java.io.File(work), False)
+        compiler.compile(files)
+    finally:
+        gateway.shutdown()
+        process.stdin.close()
+        process.wait()
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
