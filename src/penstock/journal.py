@@ -267,14 +267,22 @@ class Journal(Generic[P]):
                     where=self.location,
                     fix=f"RESTORE it to version {int(restored['version']) - 1} to undo that, or run with --full-refresh.",
                 )
-        for operation in sorted({str(commit.get("operation")) for commit in others} & _EDITS):
+        for operation in _edits(others):
             log.info("%s was changed by a %s of another since the last batch", self.location, operation)
+
+    def edits_by_others(self, table: Table) -> list[str]:
+        """The operations by which others changed rows since our newest commit."""
+        return _edits(_split(table.history(_LOOK_BACK))[1])
 
     def _patiently(self, times: int, error: Lost) -> int:
         if times > _PATIENCE:
             raise PenstockError(f"Other writers were first {times} times in a row: {error}", where=self.location)
         time.sleep(min(0.05 * times, 2.0) * random.uniform(0.5, 1.0))
         return times
+
+
+def _edits(others: list[dict[str, Any]]) -> list[str]:
+    return sorted({str(commit.get("operation")) for commit in others} & _EDITS)
 
 
 def _split(history: list[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from delta.tables import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.changes import MergeReport
     from penstock.files import IngestReport
 
 _FIRST_COMMIT = f"{LOG_FOLDER}/00000000000000000000.json"
@@ -243,6 +244,34 @@ class Lake:
             {"partition_by": partition_by, "cluster_by": cluster_by, "table_properties": properties}
         )
         return files.ingest(self, Name.parse(name), config, select, full_refresh=full_refresh, table=table)
+
+    def merge_changes(
+        self,
+        name: str,
+        *,
+        key: str | list[str],
+        select: str,
+        source: str | None = None,
+        full_refresh: bool = False,
+        partition_by: str | list[str] | None = None,
+        cluster_by: str | list[str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        **config: Any,
+    ) -> MergeReport:
+        """Bring the row changes of tables into a table, deletes included; `@changes` stands for `source`.
+
+        >>> lake.merge_changes("gold.products", source="silver.products", key=["code"],
+        ...                    select="select code, name from @changes where active")    # doctest: +SKIP
+        """
+        from penstock import changes
+
+        if source is not None:
+            select = sql.bind(select, "changes", Name.parse(source).sql)
+        table = Layout.from_config(
+            {"partition_by": partition_by, "cluster_by": cluster_by, "table_properties": properties}
+        )
+        followed = changes.ChangeSource.from_mapping({"unique_key": key, **config}, where=name)
+        return changes.merge_changes(self, Name.parse(name), followed, select, full_refresh=full_refresh, table=table)
 
     # Changing the lake
 

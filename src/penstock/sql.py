@@ -198,6 +198,26 @@ def mentioned(text: str) -> set[tuple[str, str]]:
     }
 
 
+def parameters(text: str, name: str) -> list[tuple[int, int]]:
+    """Where `@name` stands in a text."""
+    return [
+        (at.start, word.end + 1)
+        for at, word in pairwise(tokens(text))
+        if _kind(at) == "PARAMETER" and word.text.lower() == name and word.start == at.end + 1
+    ]
+
+
+def bind(text: str, name: str, relation: str) -> str:
+    """The text with a relation's name, or a query in parentheses, in place of `@name`.
+
+    >>> bind("select id from @data where x <> '@data'", "data", "landed")
+    "select id from landed where x <> '@data'"
+    """
+    for start, end in reversed(parameters(text, name)):
+        text = text[:start] + relation + text[end:]
+    return text
+
+
 def with_location(statement: Statement, location: str) -> str:
     """CREATE TABLE with the folder where its relation lies, unless it names one itself."""
     if "LOCATION" in statement.words:

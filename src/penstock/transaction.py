@@ -12,7 +12,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.errors import from_spark
+from penstock.errors import StatementError, from_spark
+from penstock.journal import Lost, lost_a_race
 from penstock.table import Table
 
 if TYPE_CHECKING:
@@ -23,6 +24,27 @@ if TYPE_CHECKING:
 # Every tenth commit Delta rebuilds the table's state and writes a checkpoint: small work that adaptive execution and
 # many partitions make slow.
 _COMMIT = {"spark.sql.adaptive.enabled": "false", "spark.databricks.delta.snapshotPartitions": "1"}
+
+
+def on_sql(application: str, number: int, note: str) -> dict[str, str]:
+    """The settings that put a mark and a note into the commit of one SQL statement."""
+    return {
+        "spark.databricks.delta.write.txnAppId": application,
+        "spark.databricks.delta.write.txnVersion": str(number),
+        "spark.databricks.delta.commitInfo.userMetadata": note,
+    }
+
+
+def commit_marks(runner: Runner, known: Table, marks: Mapping[str, int]) -> None:
+    """A commit without data on a table that delta-rs can only read."""
+    try:
+        Transaction(runner, runner.lake.for_spark(known.location), known).commit(marks)
+    except MovedOn as error:
+        raise Lost(str(error)) from error
+    except StatementError as error:
+        if lost_a_race(error.condition):
+            raise Lost(str(error)) from error
+        raise
 
 
 class MovedOn(Exception):

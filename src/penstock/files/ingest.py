@@ -8,7 +8,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -52,8 +52,8 @@ from penstock.layout import Layout, literal
 from penstock.names import Name, quote
 from penstock.runner import Written
 from penstock.storage import Storage, is_uri
-from penstock.table import MARK, Table
-from penstock.transaction import MovedOn, Transaction
+from penstock.table import MARK
+from penstock.transaction import MovedOn, Transaction, commit_marks, on_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,8 +63,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.files")
 
-_ON_SQL = {"app": "spark.databricks.delta.write.txnAppId", "number": "spark.databricks.delta.write.txnVersion"}
-_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _CHECKERS = 16
 
 
@@ -188,7 +186,9 @@ class FileWork:
         self.model = model
         self.table = table
         self.location = lake.location_of(name)
-        self.journal: Journal[FilePlan] = Journal(self.location, lake.storage_options, self._commit_marks)
+        self.journal: Journal[FilePlan] = Journal(
+            self.location, lake.storage_options, lambda known, marks: commit_marks(self.runner, known, marks)
+        )
         self.report = IngestReport()
         self.on_batch: Callable[[Batch], None] = lambda batch: None
         self._runner = runner
@@ -476,8 +476,7 @@ class FileWork:
             clauses = self.table.with_properties(properties).clauses()
             text = f"create or replace table {self.name.sql}\n{clauses}\nas\n{prepared.query}"
             self.lake.create_schema(self.name.schema)
-            marks = {_ON_SQL["app"]: MARK, _ON_SQL["number"]: str(plan.number), _NOTE: note}
-            self.runner.run(text, marks)
+            self.runner.run(text, on_sql(MARK, plan.number, note))
             return
         assert prepared.frame is not None
         assert state.table is not None
@@ -515,16 +514,6 @@ class FileWork:
         assert jvm is not None
         uri = str(jvm.org.apache.hadoop.fs.Path(self.lake.for_spark(path)).toUri().toString())
         return uri if is_uri(path) else f"file:{uri}"
-
-    def _commit_marks(self, table: Table, marks: Mapping[str, int]) -> None:
-        try:
-            Transaction(self.runner, self.lake.for_spark(self.location), table).commit(marks)
-        except MovedOn as error:
-            raise Lost(str(error)) from error
-        except StatementError as error:
-            if lost_a_race(error.condition):
-                raise Lost(str(error)) from error
-            raise
 
     # What went wrong with a file
 

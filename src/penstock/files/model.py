@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
@@ -48,7 +47,7 @@ class Model:
             line, column = _position(text, token.start)
             raise PenstockError(f"Line {line}, column {column}: {what}", where=where, fix=fix)
         model = cls(text)
-        if not model._places:
+        if not sql.parameters(text, "data"):
             raise PenstockError(
                 "The model does not read @data, the files that are new", where=where, fix="Write SELECT … FROM @data."
             )
@@ -56,10 +55,7 @@ class Model:
 
     def bind(self, relation: str) -> str:
         """The text with a relation's name, or a query in parentheses, in place of `@data`."""
-        text = self.text
-        for start, end in reversed(self._places):
-            text = text[:start] + relation + text[end:]
-        return text.rstrip().rstrip(";")
+        return sql.bind(self.text, "data", relation).rstrip().rstrip(";")
 
     @cached_property
     def virtual(self) -> tuple[str, ...]:
@@ -92,15 +88,6 @@ class Model:
                 if isinstance(node, kind):
                     return name
         return None
-
-    @cached_property
-    def _places(self) -> list[tuple[int, int]]:
-        found = sql.tokens(self.text)
-        return [
-            (at.start, name.end + 1)
-            for at, name in pairwise(found)
-            if at.token_type == TokenType.PARAMETER and name.text.lower() == "data" and name.start == at.end + 1
-        ]
 
 
 _ACROSS: dict[type[exp.Expr], str] = {

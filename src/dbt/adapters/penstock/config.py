@@ -8,6 +8,7 @@ from typing import Any
 
 from dbt.adapters.protocol import AdapterConfig
 
+from penstock.changes import ChangeSource
 from penstock.layout import Layout
 from penstock.settings import nearest
 
@@ -18,7 +19,7 @@ ALIASES = {
     "ss_source_path": "source_roots",
     "scope_columns": "source_columns",
 }
-STRATEGIES = ("append", "merge", "insert_overwrite", "delete+insert", "replace_where")
+STRATEGIES = ("append", "merge", "insert_overwrite", "delete+insert", "replace_where", "cdf_merge")
 _LAYOUT_KEYS = ("partition_by", "cluster_by", "table_properties", "location", "change_data_feed")
 _MERGE_KEYS = (
     "merge_update_columns",
@@ -48,6 +49,7 @@ _FILE_KEYS = (
     "on_bad_file",
     "rescued_data_column",
 )
+_CHANGE_KEYS = ("cdf_source", "cdf_max_versions", "on_cdf_gap")
 _DBT_KEYS = (
     "unique_key",
     "incremental_strategy",
@@ -64,7 +66,7 @@ _DBT_KEYS = (
     "hard_deletes",
     "store_failures",
 )
-KNOWN = (*_LAYOUT_KEYS, *_MERGE_KEYS, *_FILE_KEYS, *_DBT_KEYS, *ALIASES)
+KNOWN = (*_LAYOUT_KEYS, *_MERGE_KEYS, *_FILE_KEYS, *_CHANGE_KEYS, *_DBT_KEYS, *ALIASES)
 # What dbt-spark has and a lake does another way: silence would put data in the wrong place.
 _REPLACED = {
     "location_root": "`location`, the table's own folder",
@@ -108,6 +110,15 @@ def problems(config: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     location = resolved(config).get("location")
     if location is not None and (not isinstance(location, str) or not location.strip()):
         found.append(f"`location` is a path or URI, not {location!r}")
+    feed = config.get("change_data_feed")
+    if feed is not None and not isinstance(feed, bool):
+        found.append(f"`change_data_feed` is true or false, not {feed!r}")
+    if config.get("incremental_strategy") == "cdf_merge":
+        # What `cdf_source` names is looked up in the project, when the model runs.
+        keys = [key for key in ChangeSource.known() if key != "cdf_source"]
+        found += ChangeSource.problems({key: config.get(key) for key in keys})
+    elif set_keys := [key for key in _CHANGE_KEYS if config.get(key) is not None]:
+        found.append(f"`{set_keys[0]}` is for `incremental_strategy: cdf_merge`")
     action = config.get("not_matched_by_source_action")
     if action is not None and action != "delete":
         found.append(f"`not_matched_by_source_action` can only be delete, not {action!r}")

@@ -18,7 +18,7 @@ from dbt.adapters.sql import SQLAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.penstock import catalog, constraints, file_model, python_model, seed
+from dbt.adapters.penstock import catalog, change_model, constraints, file_model, python_model, seed
 from dbt.adapters.penstock.column import PenstockColumn
 from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig, problems, resolved
 from dbt.adapters.penstock.connections import Handle, PenstockAdapterResponse, PenstockConnectionManager
@@ -391,6 +391,32 @@ class PenstockAdapter(SQLAdapter):
         return file_model.file_source(
             model["config"], self._macro_resolver, self.connections.project_root, str(model["unique_id"])
         )
+
+    @available.parse(lambda *a, **k: False)
+    def follows_changes(self, model: Mapping[str, Any]) -> bool:
+        return bool(model["config"].get("incremental_strategy") == change_model.STRATEGY)
+
+    @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
+    def merge_changes(
+        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool
+    ) -> PenstockAdapterResponse:
+        """Bring a model's table to its sources' current versions; no row changed starts no Spark."""
+        from penstock import changes
+
+        with self.connections.exception_handler(sql):
+            report = changes.merge_changes(
+                self.lake,
+                relation.name_in_lake,
+                change_model.change_source(model, self._macro_resolver),
+                sql,
+                runner=self.runner,
+                full_refresh=replace,
+                table=self._layout(model),
+                on_window=lambda window: logger.info(f"{relation.name_in_lake}: {window}"),
+            )
+        for warning in report.warnings:
+            logger.warning(warning)
+        return change_model.response(report)
 
     @available.parse_none
     def clone_relation(self, source: PenstockRelation, target: PenstockRelation) -> None:

@@ -3,11 +3,14 @@
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
   {%- set strategy = adapter.incremental_strategy(config) -%}
-  {%- set strategy_sql_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
+  {%- set follows_changes = adapter.follows_changes(model) -%}
+  {%- set strategy_sql_macro = none if follows_changes else adapter.get_incremental_strategy_macro(context, strategy) -%}
 
   {% if reads_all_files() %}
     {{ return(ingest_files(target_relation, replace=should_full_refresh())) }}
-  {% elif adapter.is_file_model(model) and existing_relation and not should_full_refresh() %}
+  {% elif follows_changes and not flags.EMPTY and not flags.SAMPLE %}
+    {{ return(merge_changes(target_relation, existing_relation)) }}
+  {% elif (follows_changes or adapter.is_file_model(model)) and existing_relation and not should_full_refresh() %}
     {% do store_raw_result('main', message='OK left as it is', code='OK', rows_affected=0) %}
     {{ return({'relations': [target_relation]}) }}
   {% endif %}

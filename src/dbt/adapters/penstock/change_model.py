@@ -1,0 +1,61 @@
+"""Models by `cdf_merge`: their config, given to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.penstock.connections import PenstockAdapterResponse
+from penstock.names import Name
+
+if TYPE_CHECKING:
+    from penstock.changes import ChangeSource, MergeReport
+
+STRATEGY = "cdf_merge"
+
+
+def change_source(model: Mapping[str, Any], manifest: Any) -> ChangeSource:
+    from penstock.changes import ChangeSource
+
+    config = model["config"]
+    keys = {key: config.get(key) for key in ChangeSource.known()}
+    if keys["cdf_source"]:
+        given = keys["cdf_source"]
+        keys["cdf_source"] = [
+            _relation(name, model, manifest) for name in ([given] if isinstance(given, str) else given)
+        ]
+    return ChangeSource.from_mapping(keys, where=str(model["unique_id"]))
+
+
+def _relation(given: str, model: Mapping[str, Any], manifest: Any) -> str:
+    """What `cdf_source` names: a model or seed, a source as `source.table`, or a relation as `schema.identifier`."""
+    nodes = {**getattr(manifest, "nodes", {}), **getattr(manifest, "sources", {})}
+    for node in nodes.values():
+        spellings = [node.name, f"{node.schema}.{node.identifier}"]
+        if hasattr(node, "source_name"):
+            spellings = [f"{node.source_name}.{node.name}", f"{node.schema}.{node.identifier}"]
+        if given in spellings and node.unique_id != model["unique_id"] and hasattr(node, "identifier"):
+            return Name(node.schema, node.identifier).sql
+    if "." in given:
+        return given
+    raise DbtRuntimeError(
+        f"`cdf_source` names {given!r}, which is no model, seed or source: write a model's name, source.table or "
+        "schema.identifier"
+    )
+
+
+def response(report: MergeReport) -> PenstockAdapterResponse:
+    """What a run did, for `run_results.json`."""
+    rows = report.rows_inserted + report.rows_updated + report.rows_deleted
+    told = f"{report.rows_inserted:,} inserted, {report.rows_updated:,} updated, {report.rows_deleted:,} deleted"
+    return PenstockAdapterResponse(
+        _message="OK nothing new" if report.nothing_new else f"OK {told}",
+        code="OK",
+        rows_affected=rows,
+        rows_inserted=report.rows_inserted,
+        rows_updated=report.rows_updated,
+        rows_deleted=report.rows_deleted,
+        version=report.version,
+    )

@@ -1,0 +1,430 @@
+"""The part of a model where its rows meet: what it takes to tell which keys a change touches.
+
+A proof in short. Take the places one after the other, each from its old rows to its new ones while all others stand
+still. The rows that go into the core and change by that step are made from a changed row of that place, as long as the
+joins above it drop or fill nothing for want of it. So the core's FROM over the changed rows alone, with a LEFT JOIN of
+that place as an INNER JOIN, and no WHERE, as that may ask for what is missing, yields every key that the step can touch.
+A key that is made from the side of a LEFT JOIN that may be missing would differ between filled and found: such a model
+is computed as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
+
+from penstock import sql
+from penstock.errors import PenstockError
+from penstock.names import quote
+
+if TYPE_CHECKING:
+    from penstock.changes.model import ChangeModel
+
+_CLAUSES = {"WHERE", "GROUP", "HAVING", "QUALIFY", "WINDOW", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT"}
+_BEFORE_JOIN = {"LEFT", "RIGHT", "FULL", "OUTER", "INNER", "CROSS", "SEMI", "ANTI", "NATURAL"}
+_SIDED = {"LEFT", "RIGHT", "FULL", "SEMI", "ANTI"}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """What one FROM or JOIN reads."""
+
+    alias: str
+    columns: frozenset[str] | None
+    """None where they can't be told."""
+    places: tuple[int, ...]
+    join: str
+    """"", LEFT, SEMI or ANTI."""
+    number: int | None
+    """Its place among the joins that are not inner ones; None where it is one."""
+
+
+@dataclass(frozen=True)
+class Core:
+    model: ChangeModel
+    keys: tuple[tuple[str, str], ...]
+    """Each key's text in the core's SELECT, with the name that it has there."""
+    leaves: tuple[Leaf, ...]
+    from_text: str
+    where_text: str
+    one_row_a_key: bool
+    """Whether the grouping itself makes the key unique."""
+    grouped: bool
+
+    @classmethod
+    def find(cls, model: ChangeModel, tree: exp.Expr, unique_key: tuple[str, ...], where: str) -> Core | str:
+        """The core, or why there is none."""
+        from penstock.changes.shape import is_linear, looks_further, places_in
+
+        node: exp.Expr = tree
+        keys = [key.lower() for key in unique_key]
+        depth = 0
+        while True:
+            if isinstance(node, exp.Subquery) and not node.args.get("alias"):
+                node = node.this
+                continue
+            inner = _wrapped(node)
+            if inner is None:
+                break
+            assert isinstance(node, exp.Select)
+            names = [_plain_name(node, key) for key in keys]
+            if any(name is None for name in names) or any(
+                looks_further(part) for part in (*node.expressions, node.args.get("where")) if part is not None
+            ):
+                break
+            keys, node, depth = [str(name) for name in names], inner, depth + 1
+        if not isinstance(node, exp.Select):
+            return f"it is a {node.key.upper()}"
+        if node.args.get("pivots") or node.args.get("windows"):
+            return "it has PIVOT or WINDOW"
+        projections = [_projection(node, key) for key in keys]
+        grouped = _refuse_other_keys(node, keys, projections, where)
+        if isinstance(grouped, str):
+            return grouped
+        source = node.args.get("from_")
+        joins = node.args.get("joins") or []
+        if source is None:
+            return "it reads no table"
+        for part in (*node.expressions, node.args.get("where"), *(join.args.get("on") for join in joins)):
+            if part is not None and next(part.find_all(exp.Query), None) is not None:
+                return "it has a subquery in an expression"
+        leaves = [_leaf(model, source.this, "", None, places_in(source.this))]
+        sided = 0
+        for join in joins:
+            kind = _kind(join)
+            if kind is None:
+                return f"it has a {join.side or join.args.get('method')} JOIN"
+            leaves.append(_leaf(model, join.this, kind, sided if kind else None, places_in(join.this)))
+            sided += bool(kind)
+        if not all(is_linear(part) for part in (source.this, *(join.this for join in joins))):
+            return "what it joins is aggregated itself"
+        missing = {index for index, leaf in enumerate(leaves) if leaf.join == "LEFT"}
+        if missing and node.args.get("laterals"):
+            return "it has a LATERAL VIEW beside an outer join"
+        for key, projection in zip(keys, projections):
+            if projection is None:
+                read = _leaves_of(exp.column(key), leaves)
+            else:
+                aliases = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
+                bare = projection.unalias()
+                if any(
+                    not column.table and column.name.lower() in aliases - {key} for column in bare.find_all(exp.Column)
+                ):
+                    return f"the key {key} is made from another column of the SELECT"
+                read = _leaves_of(bare, leaves)
+            if read & missing:
+                return f"the key {key} comes from the side of an outer join that may be missing"
+        for index, join in enumerate(joins, start=1):
+            if leaves[index].join != "LEFT" and missing & set(range(index)):
+                on = join.args.get("on")
+                named = [exp.column(item.name) for item in join.args.get("using") or []]
+                if any(_leaves_of(part, leaves) & missing for part in (*([on] if on is not None else []), *named)):
+                    return "an inner join comes after an outer one and depends on it"
+        return cls._cut(model, node, depth, keys, projections, leaves, sided, grouped)
+
+    @classmethod
+    def _cut(
+        cls,
+        model: ChangeModel,
+        node: exp.Select,
+        depth: int,
+        keys: list[str],
+        projections: Sequence[exp.Expr | None],
+        leaves: list[Leaf],
+        sided: int,
+        one_row_a_key: bool,
+    ) -> Core | str:
+        """Find the clauses of the core in the text: the tree says what they are, the tokens where."""
+        text, found = model.text, sql.tokens(model.text)
+        begin, end = _select_at(found, depth)
+        outer = _level(found, begin, end)
+        from_at = _from_in(outer)
+        if from_at is None:
+            return "its FROM can't be found"
+        after = [i for i, token in enumerate(outer) if i > from_at and _is_clause(token)]
+        stop = outer[after[0]].start if after else found[end - 1].end + 1
+        where_text = ""
+        if after and outer[after[0]].text.upper() == "WHERE":
+            until = outer[after[1]].start if len(after) > 1 else found[end - 1].end + 1
+            where_text = text[outer[after[0]].start : until]
+        from_text = text[outer[from_at].start : stop]
+        items = _items(text, outer[:from_at])
+        if len(items) != len(node.expressions) or len(_joins(from_text)) != sided:
+            return "its parts can't be told apart"
+        cut = [
+            (quote(key) if projection is None else items[_index(node, projection)], key)
+            for key, projection in zip(keys, projections)
+        ]
+        return cls(model, tuple(cut), tuple(leaves), from_text, where_text, one_row_a_key, _is_grouped(node))
+
+    def touched(self, place: int) -> str:
+        """The SQL of the keys that change when what is read at this place does; the places are still to be bound."""
+        leaf = next(leaf for leaf in self.leaves if place in leaf.places)
+        from_text, where_text = self.from_text, self.where_text
+        if leaf.join in ("LEFT", "ANTI"):
+            assert leaf.number is not None
+            start, end = _joins(from_text)[leaf.number]
+            instead = "inner join" if leaf.join == "LEFT" else "left semi join"
+            from_text = from_text[:start] + instead + from_text[end:]
+            where_text = where_text if leaf.join == "ANTI" else ""
+        return f"select {', '.join(text for text, _ in self.keys)} {from_text}\n{where_text}"
+
+
+def _wrapped(node: exp.Expr) -> exp.Expr | None:
+    """What a SELECT that only projects and filters one subquery reads."""
+    if not isinstance(node, exp.Select):
+        return None
+    if any(
+        node.args.get(clause)
+        for clause in ("joins", "laterals", "group", "having", "distinct", "qualify", "windows", "pivots")
+    ):
+        return None
+    source = node.args.get("from_")
+    inner = source.this if source is not None else None
+    if not isinstance(inner, exp.Subquery) or inner.args.get("pivots") or inner.args.get("joins"):
+        return None
+    alias = inner.args.get("alias")
+    if alias is not None and alias.columns:
+        return None
+    return inner.this if isinstance(inner.this, exp.Query) else None
+
+
+def _projection(select: exp.Select, key: str) -> exp.Expr | None:
+    """The item of the SELECT that a key is; None where it comes by a star."""
+    return next((item for item in select.expressions if item.alias_or_name.lower() == key and not item.is_star), None)
+
+
+def _plain_name(select: exp.Select, key: str) -> str | None:
+    item = _projection(select, key)
+    if item is None:
+        return key if select.is_star else None
+    bare = item.unalias()
+    return bare.name.lower() if isinstance(bare, exp.Column) else None
+
+
+def _refuse_other_keys(
+    node: exp.Select, keys: list[str], projections: Sequence[exp.Expr | None], where: str
+) -> bool | str:
+    """Whether the grouping makes the key unique; aggregates and windows that mix keys are refused."""
+    for key, projection in zip(keys, projections):
+        if projection is None and not node.is_star:
+            raise PenstockError(f"`unique_key` names {key}, and the model's result has no such column", where=where)
+    shown = [
+        key if projection is None else _spelled(projection.unalias()) for key, projection in zip(keys, projections)
+    ]
+    parts = [*node.expressions, *([node.args["qualify"]] if node.args.get("qualify") else [])]
+    for window in (window for part in parts for window in part.find_all(exp.Window)):
+        by = {_spelled(item) for item in window.args.get("partition_by") or []}
+        if not set(shown) <= by:
+            raise PenstockError(
+                f"A window function looks across keys: PARTITION BY lacks {', '.join(keys)}",
+                where=where,
+                fix="Partition by every column of `unique_key`, or use `materialized: table`.",
+            )
+    aggregates = [
+        item
+        for part in (*node.expressions, node.args.get("having"))
+        if part is not None
+        for item in part.find_all(exp.AggFunc)
+        if not isinstance(item.parent, exp.Window) and not isinstance(item.parent, (exp.IgnoreNulls, exp.RespectNulls))
+    ]
+    group = node.args.get("group")
+    if group is None:
+        if aggregates:
+            raise _no_key(keys, "there is no GROUP BY", where)
+        return False
+    if group.args.get("rollup") or group.args.get("cube") or group.args.get("grouping_sets"):
+        return "it has ROLLUP, CUBE or GROUPING SETS"
+    if group.args.get("all"):
+        grouped = {_spelled(item.unalias()) for item in node.expressions if not item.find(exp.AggFunc)}
+    else:
+        grouped = {_spelled(_meant(node, item)) for item in group.expressions}
+    absent = [key for key, spelled in zip(keys, shown) if spelled not in grouped]
+    if absent:
+        raise _no_key(absent, "GROUP BY lacks it", where)
+    return grouped <= set(shown)
+
+
+def _is_grouped(node: exp.Select) -> bool:
+    return bool(node.args.get("group") or node.args.get("distinct"))
+
+
+def _no_key(keys: list[str], why: str, where: str) -> PenstockError:
+    return PenstockError(
+        f"The model aggregates without its key: `unique_key` has {', '.join(keys)}, and {why}",
+        where=where,
+        fix="Group by every column of `unique_key`, or use `materialized: table`.",
+    )
+
+
+def _meant(node: exp.Select, item: exp.Expr) -> exp.Expr:
+    """What an item of GROUP BY stands for: a position, an alias, or itself."""
+    if isinstance(item, exp.Literal) and item.is_int:
+        at = int(item.this) - 1
+        return node.expressions[at].unalias() if 0 <= at < len(node.expressions) else item
+    if isinstance(item, exp.Column) and not item.table:
+        named = next(
+            (e for e in node.expressions if isinstance(e, exp.Alias) and e.alias.lower() == item.name.lower()), None
+        )
+        if named is not None and not named.this.find(exp.AggFunc):
+            return cast("exp.Expr", named.this)
+    return item
+
+
+def _spelled(expression: exp.Expr) -> str:
+    """The same for the same column, whichever way it is qualified."""
+    if isinstance(expression, exp.Column):
+        return expression.name.lower()
+    return expression.sql("spark", normalize=True, identify=False).lower()
+
+
+def _kind(join: exp.Join) -> str | None:
+    side, kind = (join.side or "").upper(), (join.kind or "").upper()
+    if join.args.get("method"):
+        return None
+    words = f"{side} {kind}".split()
+    if words in ([], ["INNER"], ["CROSS"]):
+        return ""
+    if words in (["LEFT"], ["LEFT", "OUTER"]):
+        return "LEFT"
+    if words in (["SEMI"], ["LEFT", "SEMI"]):
+        return "SEMI"
+    if words in (["ANTI"], ["LEFT", "ANTI"]):
+        return "ANTI"
+    return None
+
+
+def _leaf(model: ChangeModel, node: exp.Expr, join: str, number: int | None, places: list[int]) -> Leaf:
+    return Leaf(node.alias_or_name.lower(), _columns(model, node), tuple(places), join, number)
+
+
+def _columns(model: ChangeModel, node: exp.Expr) -> frozenset[str] | None:
+    from penstock.changes.shape import places_in
+
+    if isinstance(node, exp.Table):
+        numbers = places_in(node)
+        return frozenset(model.places[numbers[0]].columns) if numbers else None
+    if isinstance(node, exp.Subquery):
+        alias = node.args.get("alias")
+        if alias is not None and alias.columns:
+            return frozenset(column.name.lower() for column in alias.columns)
+        return _columns(model, node.this)
+    if isinstance(node, exp.Union):
+        return _columns(model, node.left)
+    if not isinstance(node, exp.Select):
+        return None
+    names: set[str] = set()
+    for item in node.expressions:
+        if not item.is_star:
+            names.add(item.alias_or_name.lower())
+            continue
+        for part in (node.args["from_"].this, *(join.this for join in node.args.get("joins") or [])):
+            below = _columns(model, part)
+            if below is None:
+                return None
+            names |= below
+    return frozenset(names)
+
+
+def _leaves_of(expression: exp.Expr, leaves: list[Leaf]) -> set[int]:
+    """Which leaves an expression may read; all that can't be ruled out."""
+    read: set[int] = set()
+    for column in expression.find_all(exp.Column):
+        named = (
+            {index for index, leaf in enumerate(leaves) if leaf.alias == column.table.lower()}
+            if column.table
+            else set()
+        )
+        if not named:
+            # A part of a struct looks like a column of a table.
+            name = (column.parts[0].name if column.table else column.name).lower()
+            named = {index for index, leaf in enumerate(leaves) if leaf.columns is None or name in leaf.columns}
+        read |= named
+    return read
+
+
+def _level(found: list[Token], begin: int, end: int) -> list[Token]:
+    """The tokens of a run that stand outside of its parentheses."""
+    depth, level = 0, []
+    for token in found[begin:end]:
+        depth -= token.token_type == TokenType.R_PAREN
+        if depth == 0:
+            level.append(token)
+        depth += token.token_type == TokenType.L_PAREN
+    return level
+
+
+def _select_at(found: list[Token], depth: int) -> tuple[int, int]:
+    """The run of tokens of the SELECT that lies so many subqueries deep."""
+    begin, end = _bare(found, 0, len(found))
+    for _ in range(depth):
+        level = _level(found, begin, end)
+        at = _from_in(level)
+        assert at is not None
+        opening = found.index(level[at + 1])
+        begin, end = _bare(found, opening, _matching(found, opening) + 1)
+    return begin, end
+
+
+def _bare(found: list[Token], begin: int, end: int) -> tuple[int, int]:
+    while found[begin].token_type == TokenType.L_PAREN and _matching(found, begin) == end - 1:
+        begin, end = begin + 1, end - 1
+    return begin, end
+
+
+def _matching(found: list[Token], opening: int) -> int:
+    depth = 0
+    for index in range(opening, len(found)):
+        depth += (found[index].token_type == TokenType.L_PAREN) - (found[index].token_type == TokenType.R_PAREN)
+        if depth == 0:
+            return index
+    return len(found)
+
+
+def _from_in(level: list[Token]) -> int | None:
+    """Where FROM stands, which is not that of IS DISTINCT FROM."""
+    for index, token in enumerate(level):
+        if token.token_type == TokenType.FROM and level[index - 1].token_type != TokenType.DISTINCT:
+            return index
+    return None
+
+
+def _is_clause(token: Token) -> bool:
+    return token.text.upper() in _CLAUSES and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
+
+
+def _items(text: str, level: list[Token]) -> list[str]:
+    """The texts of a SELECT's items."""
+    start = 1
+    while level[start].token_type in (TokenType.DISTINCT, TokenType.ALL, TokenType.HINT):
+        start += 1
+    items, begin = [], level[start].start
+    for token in level[start:]:
+        if token.token_type == TokenType.COMMA:
+            items.append(text[begin : token.start])
+            begin = token.end + 1
+    last = level[-1]
+    return [*items, text[begin : last.end + 1]]
+
+
+def _index(node: exp.Select, projection: exp.Expr) -> int:
+    return next(index for index, item in enumerate(node.expressions) if item is projection)
+
+
+def _joins(from_text: str) -> list[tuple[int, int]]:
+    """Where each JOIN that is not an inner one stands, with the words before it."""
+    found = sql.tokens(from_text)
+    level = _level(found, 0, len(found))
+    places = []
+    for index, token in enumerate(level):
+        if token.token_type == TokenType.JOIN:
+            first = index
+            while level[first - 1].text.upper() in _BEFORE_JOIN:
+                first -= 1
+            if {word.text.upper() for word in level[first:index]} & _SIDED:
+                places.append((level[first].start, token.end + 1))
+    return places

@@ -1,0 +1,76 @@
+"""A window as it is written down before its data: from which version to which, for each source."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from penstock.changes.window import Span
+from penstock.errors import PenstockError
+from penstock.journal import FORMAT
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """One commit of a model that follows changes."""
+
+    number: int
+    generation: int
+    spans: tuple[Span, ...]
+    replace: bool = False
+    """Whether it makes the table, or makes it anew."""
+    rows: bool = True
+    """Whether any row changes in it."""
+    model: str = ""
+    """A digest of the model's SQL."""
+    time: int = field(default_factory=lambda: int(time.time() * 1000))
+
+    def position(self, *, void: bool) -> dict[str, Span]:
+        """Where each source stands after this plan, or still stands where it was given up."""
+        return {
+            span.name: replace(span, end=span.start, commit=span.before) if void and span.start is not None else span
+            for span in self.spans
+        }
+
+    def __str__(self) -> str:
+        return ", ".join(str(span) for span in self.spans if not span.is_empty)
+
+    def to_bytes(self) -> bytes:
+        content: Mapping[str, Any] = {
+            "format_version": FORMAT,
+            "kind": "changes",
+            **asdict(self),
+            "batchId": self.number - self.generation,
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False).encode()
+
+    @classmethod
+    def from_bytes(cls, number: int, data: bytes, where: str) -> ChangePlan:
+        try:
+            content = json.loads(data)
+            if content["format_version"] != FORMAT:
+                raise PenstockError(
+                    f"This plan has format {content['format_version']}, and only {FORMAT} is known here",
+                    where=where,
+                    fix="Upgrade dbt-penstock.",
+                )
+            if content["kind"] != "changes" or content["number"] != number:
+                raise ValueError("it is no plan of changes with this number")
+            return cls(
+                number=number,
+                generation=content["generation"],
+                spans=tuple(Span(**span) for span in content["spans"]),
+                replace=content["replace"],
+                rows=content["rows"],
+                model=content["model"],
+                time=content["time"],
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise PenstockError(
+                f"This plan can't be read: {error}",
+                where=where,
+                fix="Run with --full-refresh to build the table anew.",
+            ) from error

@@ -1,0 +1,166 @@
+"""Changes as rows with weights: +1 for each new image, −1 for each old one, summed per whole row.
+
+What comes and goes within a window cancels out, whatever the order, and what remains is the net change.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from penstock.changes.window import Segment, Span
+from penstock.errors import from_spark
+from penstock.names import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+    from penstock.runner import Runner
+
+WEIGHT = "penstock_weight"
+_OLD = ("delete", "update_preimage")
+# What JSON would leave out or cut off are changes too.
+_JSON = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\", "
+    "'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
+)
+
+
+def identity(column: str, type: str) -> str:
+    """An expression that can be grouped and compared, and differs wherever the value does."""
+    kind = type.lower()
+    if "map<" in kind or "variant" in kind:
+        return f"to_json(struct({column} as v), {_JSON})"
+    if "collate" in kind:
+        # Other letters that count as equal are other values.
+        return f"cast({column} as binary)" if kind.startswith("string") else f"to_json(struct({column} as v), {_JSON})"
+    return column
+
+
+def net(signed: str, columns: Sequence[tuple[str, str]]) -> str:
+    """The rows of a relation with its weights summed per whole row; those that cancel out are gone."""
+    by = [identity(quote(name), type) for name, type in columns]
+    shown = [
+        quote(name) if by[index] == quote(name) else f"any_value({quote(name)}) as {quote(name)}"
+        for index, (name, _) in enumerate(columns)
+    ]
+    weight = f"sum({WEIGHT})"
+    return (
+        f"select {', '.join([*shown, f'{weight} as {WEIGHT}'])} from {signed} group by {', '.join(by)} "
+        f"having {weight} <> 0"
+    )
+
+
+class Views:
+    """Versions and changes of tables as temporary views of one session, dropped together."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._views: dict[object, str] = {}
+        self._kept: list[DataFrame] = []
+
+    def __enter__(self) -> Views:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for view in self._views.values():
+            self._runner.spark.catalog.dropTempView(view)
+        for frame in self._kept:
+            frame.unpersist()
+
+    def at(self, location: str, version: int) -> str:
+        """A table at a version."""
+        return self._view((location, version), lambda: self._snapshot(location, version))
+
+    def nothing(self, location: str, version: int) -> str:
+        """Its columns without a row."""
+        return self._view((location, version, "nothing"), lambda: self._snapshot(location, version).where("false"))
+
+    def changed(self, span: Span, segments: Sequence[Segment], sign: int | None) -> str:
+        """The net new rows (1), the net old rows (−1), or both (None), each as often as it comes or goes."""
+
+        def frame() -> DataFrame:
+            net_rows = self._spark.table(self._net(span, segments))
+            if sign is None:
+                return net_rows.drop(WEIGHT)
+            often = f"explode(sequence(1, abs({WEIGHT})))"
+            signed = net_rows.where(f"{WEIGHT} * {sign} > 0")
+            return signed.selectExpr("*", f"{often} as penstock_copy").drop(WEIGHT, "penstock_copy")
+
+        return self._view((span, sign), frame)
+
+    def of(self, query: str) -> str:
+        """Any query, by a name of its own."""
+        return self._view(object(), lambda: self._select(query))
+
+    def kept(self, query: str) -> str:
+        """The same, computed once however often it is read."""
+        return self._view(object(), lambda: self._keep(self._select(query)))
+
+    def _net(self, span: Span, segments: Sequence[Segment]) -> str:
+        def frame() -> DataFrame:
+            columns = [(field.name, field.dataType.simpleString()) for field in self._snapshot_of(span).schema.fields]
+            parts = [self._images(span, segment, columns) for segment in segments]
+            signed = self._view((span, "signed"), lambda: reduce(lambda left, right: left.union(right), parts))
+            return self._keep(self._select(net(signed, columns)))
+
+        return self._view((span, "net"), frame)
+
+    def _images(self, span: Span, segment: Segment, columns: Sequence[tuple[str, str]]) -> DataFrame:
+        if segment.by_snapshot:
+            old, new = (self._snapshot(span.location, version) for version in (segment.first - 1, segment.last))
+            return _aligned(old, columns, "-1").union(_aligned(new, columns, "1"))
+        reader = self._spark.read.format("delta").option("readChangeFeed", "true")
+        versions = {"startingVersion": str(segment.first), "endingVersion": str(segment.last)}
+        feed = self._load(reader.options(**versions), span.location)
+        kinds = ", ".join(f"'{kind}'" for kind in _OLD)
+        return _aligned(feed, columns, f"if(_change_type in ({kinds}), -1, 1)")
+
+    def _snapshot_of(self, span: Span) -> DataFrame:
+        return self._spark.table(self.at(span.location, span.end))
+
+    def _snapshot(self, location: str, version: int) -> DataFrame:
+        return self._load(self._spark.read.format("delta").option("versionAsOf", str(version)), location)
+
+    def _load(self, reader: DataFrameReader, location: str) -> DataFrame:
+        try:
+            return reader.load(self._runner.lake.for_spark(location))
+        except Exception as error:
+            raise from_spark(error) from error
+
+    def _select(self, query: str) -> DataFrame:
+        frame = self._runner.run(query).frame
+        assert frame is not None
+        return frame
+
+    def _keep(self, frame: DataFrame) -> DataFrame:
+        self._kept.append(frame.persist())
+        return self._kept[-1]
+
+    @property
+    def _spark(self) -> SparkSession:
+        return self._runner.spark
+
+    def _view(self, what: object, frame: Callable[[], DataFrame]) -> str:
+        if what not in self._views:
+            name = f"penstock_{uuid.uuid4().hex}"
+            frame().createOrReplaceTempView(name)
+            self._views[what] = name
+        return self._views[what]
+
+
+def _aligned(frame: DataFrame, columns: Sequence[tuple[str, str]], weight: str) -> DataFrame:
+    """A frame's rows with these columns, by name: cast where the type was another, null where there was none."""
+    have = {field.name.lower(): field for field in frame.schema.fields}
+    shown = []
+    for name, type in columns:
+        found = have.get(name.lower())
+        if found is None:
+            shown.append(f"cast(null as {type}) as {quote(name)}")
+        elif found.dataType.simpleString() == type:
+            shown.append(f"{quote(found.name)} as {quote(name)}")
+        else:
+            shown.append(f"cast({quote(found.name)} as {type}) as {quote(name)}")
+    return frame.selectExpr(*shown, f"{weight} as {WEIGHT}")

@@ -1,0 +1,473 @@
+"""Changes of tables into a table: the work that the journal drives."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from penstock.changes import merge
+from penstock.changes.model import ChangeModel
+from penstock.changes.plan import ChangePlan
+from penstock.changes.shape import Keys, Rows, Whole, shape_of
+from penstock.changes.source import ChangeSource
+from penstock.changes.weights import Views
+from penstock.changes.window import Gap, Segment, SourceLog, Span
+from penstock.errors import PenstockError, StatementError
+from penstock.journal import (
+    FORMAT,
+    GENERATION,
+    OURS,
+    SUMMARY,
+    Journal,
+    Lost,
+    State,
+    Step,
+    Unrunnable,
+    lost_a_race,
+    no_step,
+)
+from penstock.layout import Layout
+from penstock.names import Name
+from penstock.runner import Written
+from penstock.table import MARK, Column, Table
+from penstock.transaction import commit_marks, on_sql
+
+if TYPE_CHECKING:
+    from penstock.lake import Lake
+    from penstock.runner import Runner
+
+log = logging.getLogger("penstock.changes")
+
+_KEPT_PLANS = 100
+_FILE_GONE = re.compile(r"FILE_NOT_EXIST|FileNotFound|DELTA_CHANGE_DATA_FILE_NOT_FOUND|DELTA_FILE_NOT_FOUND")
+_FEED_GONE = ("DELTA_MISSING_CHANGE_DATA", "DELTA_LOG_FILE_NOT_FOUND", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
+              "DELTA_VERSIONS_NOT_CONTIGUOUS", "DELTA_CANNOT_TIME_TRAVEL", "DELTA_VERSION_NOT_FOUND")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Merged:
+    """One window that came in.
+
+    >>> print(Merged(spans="silver.products 4 to 9", inserted=3, updated=1, deleted=2, seconds=1.1, version=7))
+    silver.products 4 to 9 · 3 inserted, 1 updated, 2 deleted · 1.1 s
+    """
+
+    spans: str
+    inserted: int
+    updated: int
+    deleted: int
+    seconds: float
+    version: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.spans} · {self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted · "
+            f"{self.seconds:.1f} s"
+        )
+
+
+@dataclass
+class MergeReport:
+    """What a run did."""
+
+    windows: list[Merged] = field(default_factory=list)
+    shape: str = ""
+    """How the table is kept: by rows, by keys, or as a whole."""
+    version: int | None = None
+    """The table's Delta version after the run."""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def rows_inserted(self) -> int:
+        return sum(window.inserted for window in self.windows)
+
+    @property
+    def rows_updated(self) -> int:
+        return sum(window.updated for window in self.windows)
+
+    @property
+    def rows_deleted(self) -> int:
+        return sum(window.deleted for window in self.windows)
+
+    @property
+    def nothing_new(self) -> bool:
+        return not self.windows
+
+
+def merge_changes(
+    lake: Lake,
+    name: Name,
+    source: ChangeSource,
+    select: str,
+    *,
+    runner: Runner | None = None,
+    full_refresh: bool = False,
+    table: Layout | None = None,
+    on_window: Callable[[Merged], None] | None = None,
+    step: Step = no_step,
+) -> MergeReport:
+    """Bring a table to what its model says at the sources' current versions; no Spark where no row has changed."""
+    lake.check_writable()
+    found = lake.find(name)
+    if found is not None and found.kind == "files":
+        raise PenstockError(f"{name} stands for files elsewhere, and can't be a table", where=found.location)
+    work = ChangeWork(lake, name, source, select, runner, table or Layout(), step)
+    work.on_window = on_window or (lambda window: log.info("%s: %s", name, window))
+    work.journal.drive(work, replace=full_refresh or (found is not None and found.kind == "view"), step=step)
+    return work.report
+
+
+class ChangeWork:
+    """Plans and runs the windows of one table."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        name: Name,
+        source: ChangeSource,
+        select: str,
+        runner: Runner | None,
+        table: Layout,
+        step: Step,
+    ) -> None:
+        self.lake = lake
+        self.name = name
+        self.source = source
+        self.table = table
+        self.model = ChangeModel.read(lake, select, name)
+        self.shape = shape_of(self.model, source.unique_key, str(name))
+        self.location = lake.location_of(name)
+        self.journal: Journal[ChangePlan] = Journal(
+            self.location, lake.storage_options, lambda known, marks: commit_marks(self.runner, known, marks)
+        )
+        self.report = MergeReport(shape=type(self.shape).__name__.lower())
+        self.on_window: Callable[[Merged], None] = lambda window: None
+        self._runner = runner
+        self._step = step
+        self._logs = self._followed()
+        self._current: dict[Name, Table] = {}
+        """The sources as they were when the run began: it goes so far, and no further."""
+        self._refresh = False
+        self._looked = False
+        self._running: _Running | None = None
+
+    @property
+    def runner(self) -> Runner:
+        return self._runner or self.lake.runner
+
+    def _followed(self) -> dict[Name, SourceLog]:
+        read = {place.name: place.location for place in self.model.places}
+        unknown = [str(name) for name in self.source.cdf_source if name not in read]
+        if unknown:
+            raise PenstockError(
+                f"`cdf_source` names {', '.join(unknown)}, which the model does not read",
+                where=str(self.name),
+                fix=f"It reads {', '.join(sorted(map(str, read))) or 'no table'}.",
+            )
+        wanted = self.source.cdf_source or tuple(read)
+        if not wanted:
+            raise PenstockError(
+                "The model reads no Delta table, so there are no changes to follow",
+                where=str(self.name),
+                fix="Use another strategy.",
+            )
+        return {name: SourceLog(str(name), read[name], self.lake.storage_options) for name in wanted}
+
+    # What the journal asks for
+
+    def decode(self, number: int, data: bytes, where: str) -> ChangePlan:
+        return ChangePlan.from_bytes(number, data, where)
+
+    def propose(self, number: int, state: State, *, replace: bool) -> ChangePlan | None:
+        self._settle(state)
+        if not self._current:
+            self._current = {name: log.current() for name, log in self._logs.items()}
+        if replace or state.mark is None or self._refresh:
+            self._refresh = False
+            return self._anew(number)
+        try:
+            return self._next(number, state)
+        except Gap as gap:
+            if self.source.on_cdf_gap != "full_refresh":
+                raise
+            self._warn(f"{self.name} is built anew: {gap.what}")
+            return self._anew(number)
+
+    def run(self, plan: ChangePlan, state: State) -> None:
+        note = f"{OURS}{plan.number} {uuid.uuid4()}"
+        self._running = _Running(plan, note, time.monotonic())
+        if not plan.rows:
+            self.journal.commit_empty(plan.number, state, note=note)
+            return
+        try:
+            change = self._change(plan)
+            with Views(self.runner) as views, self.runner.tagged(note):
+                (self._replace if plan.replace else self._merge)(plan, change, views, note)
+        except Gap as gap:
+            self._give_up(plan, gap)
+        except StatementError as error:
+            if lost_a_race(error.condition):
+                raise Lost(str(error)) from error
+            self._explain(error, plan)
+            raise
+        self._step("committed")
+
+    # Planning
+
+    def _anew(self, number: int) -> ChangePlan:
+        spans = [
+            Span(str(name), log.location, self._current[name].id, None, self._current[name].version,
+                 log.digest(self._current[name].version))
+            for name, log in self._logs.items()
+        ]  # fmt: skip
+        return ChangePlan(number, number, tuple(spans), replace=True, model=self.model.digest)
+
+    def _next(self, number: int, state: State) -> ChangePlan | None:
+        assert state.mark is not None
+        last = self.journal.plan(state.mark, self)
+        if last is None:
+            raise PenstockError(
+                f"The table has the mark {state.mark}, and its plan is not there",
+                where=f"{self.location}/{self.journal.path_of(state.mark)}",
+                fix="Put the file back from a backup, or run with --full-refresh.",
+            )
+        self._look_around(last, state)
+        position = last.position(void=state.last_is_void)
+        spans = [self._span(name, log, position) for name, log in self._logs.items()]
+        if all(span.is_empty for span in spans):
+            return None
+        rows = any(self._segments(span) for span in spans)
+        return ChangePlan(number, state.generation, tuple(spans), rows=rows, model=self.model.digest)
+
+    def _span(self, name: Name, log: SourceLog, position: dict[str, Span]) -> Span:
+        current = self._current[name]
+        known = position.get(str(name))
+        if known is None:
+            raise Gap(
+                f"The model reads {name} now, which it did not when the table was built: nothing says which of its "
+                f"changes, up to version {current.version}, are in",
+                where=log.location,
+            )
+        log.check_continuous(known, current.version)
+        limit = self.source.cdf_max_versions
+        end = current.version if limit is None else min(current.version, known.end + limit)
+        return Span(str(name), log.location, current.id, known.end, end, log.digest(end), known.commit)
+
+    def _segments(self, span: Span) -> list[Segment]:
+        if span.start is None:
+            return []
+        return self._logs[Name.parse(span.name)].segments(span.start, span.end)
+
+    def _look_around(self, last: ChangePlan, state: State) -> None:
+        """Once a run: what else has changed since the last one."""
+        if self._looked:
+            return
+        self._looked = True
+        if last.model != self.model.digest:
+            self._warn(
+                f"The SQL of {self.name}, or of a view that it reads, has changed since the last run: rows that do not "
+                "change keep what the old SQL made; run with --full-refresh"
+            )
+        assert state.table is not None
+        for operation in self.journal.edits_by_others(state.table):
+            self._warn(f"{self.name} was changed by a {operation} of another; --full-refresh builds it anew")
+        if isinstance(self.shape, Whole):
+            log.info("%s is computed as a whole, and compared: %s", self.name, self.shape.why)
+
+    # Running
+
+    def _change(self, plan: ChangePlan) -> merge.Change:
+        spans = {Name.parse(span.name): span for span in plan.spans}
+        gone = [str(name) for name in spans if name not in self._logs]
+        lacking = [str(name) for name in self._logs if name not in spans]
+        if gone or lacking:
+            raise Gap(
+                f"Plan {plan.number} was made for other sources ({', '.join(map(str, spans))})", where=self.location
+            )
+        for name, span in spans.items():
+            self._logs[name].check_continuous(
+                span, Table.open(span.location, self.lake.storage_options, files=False).version
+            )
+        pinned = {
+            place.name: Table.open(place.location, self.lake.storage_options, files=False).version
+            for place in self.model.places
+            if place.name not in spans
+        }
+        segments = {name: self._segments(span) for name, span in spans.items()}
+        return merge.Change(self.model, self.shape, spans, segments, pinned, self.source.unique_key)
+
+    def _replace(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
+        query = change.new(views)
+        self._check_query(query)
+        if not (isinstance(self.shape, Keys) and self.shape.core.one_row_a_key):
+            found = self.runner.run(merge.twice(query, self.source.unique_key)).frame
+            example = found.first() if found is not None else None
+            if example is not None:
+                raise merge.not_unique(self.source.unique_key, example[0], str(self.name))
+        clauses = self.table.with_properties({GENERATION: str(plan.number)}).clauses()
+        text = merge.checked(query, self.source.unique_key)
+        self.lake.create_schema(self.name.schema)
+        self._step("write")
+        self.runner.run(
+            f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", on_sql(MARK, plan.number, note)
+        )
+
+    def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
+        columns = self._fit(self._check_query(change.new(views)))
+        source = views.of(change.source(views, columns))
+        whole = isinstance(self.shape, Whole)
+        text = merge.statement(self.name.sql, source, self.source.unique_key, columns, whole=whole)
+        self._step("write")
+        self.runner.run(text, on_sql(MARK, plan.number, note))
+
+    def _check_query(self, query: str) -> list[Column]:
+        """The model's columns; what Spark sees in it that the tree does not show is refused."""
+        frame = self.runner.run(query).frame
+        assert frame is not None
+        steady = isinstance(self.shape, Rows) or (isinstance(self.shape, Keys) and not self.shape.core.grouped)
+        plan = frame._jdf.queryExecution().analyzed()
+        if steady and "Aggregate [" in plan.toString():
+            raise PenstockError(
+                "The model aggregates without its key",
+                where=str(self.name),
+                fix="Group by every column of `unique_key`, or use `materialized: table`.",
+            )
+        if isinstance(self.shape, Rows) and not plan.deterministic():
+            raise PenstockError(
+                "The model calls a function that answers differently each time, so a full refresh and an incremental "
+                "run can't agree",
+                where=str(self.name),
+                fix="Compute it upstream, where the row is made, or use another strategy.",
+            )
+        columns = [Column(item.name, item.dataType.simpleString()) for item in frame.schema.fields]
+        known = {column.name.lower() for column in columns}
+        unknown = [key for key in self.source.unique_key if key.lower() not in known]
+        if unknown:
+            raise PenstockError(
+                f"`unique_key` names {', '.join(unknown)}, and the model's result has no such column",
+                where=str(self.name),
+                fix=f"It has {', '.join(column.name for column in columns)}.",
+            )
+        return columns
+
+    def _fit(self, made: list[Column]) -> list[Column]:
+        """The columns that are merged, as the table has them; new and missing ones as `on_schema_change` says."""
+        policy = self.source.on_schema_change
+        target = {column.name.lower(): column for column in self.lake.columns(self.name)}
+        new = [column for column in made if column.name.lower() not in target]
+        gone = [column.name for key, column in target.items() if key not in {c.name.lower() for c in made}]
+        other = {
+            target[column.name.lower()].name: column.type
+            for column in made
+            if column.name.lower() in target and target[column.name.lower()].type != column.type
+        }
+        if policy == "fail" and (new or gone or other):
+            raise PenstockError(
+                f"The model's columns are not the table's: new {[c.name for c in new] or 'none'}, missing "
+                f"{gone or 'none'}, of another type {list(other) or 'none'}",
+                where=str(self.name),
+                fix="Set `on_schema_change`, or run with --full-refresh.",
+            )
+        sync = policy == "sync_all_columns"
+        if (policy == "append_new_columns" and new) or (sync and (new or gone or other)):
+            self.lake.reshape(
+                self.name,
+                add={column.name: column.type for column in new},
+                remove=gone if sync else (),
+                retype=other if sync else None,
+                runner=self.runner,
+            )
+            target = {column.name.lower(): column for column in self.lake.columns(self.name)}
+        return [target[column.name.lower()] for column in made if column.name.lower() in target]
+
+    # What went wrong
+
+    def _explain(self, error: StatementError, plan: ChangePlan) -> None:
+        known = merge.explained(error, self.source.unique_key, str(self.name))
+        if known is not None:
+            raise known from error
+        if (error.condition or "").startswith(_FEED_GONE) or _FILE_GONE.search(str(error)):
+            self._give_up(
+                plan,
+                Gap(
+                    f"Changes of {plan} are gone from disk, cleaned up by VACUUM or by hand: "
+                    f"{str(error).splitlines()[0][:300]}",
+                    where=", ".join(span.location for span in plan.spans),
+                ),
+            )
+
+    def _give_up(self, plan: ChangePlan, gap: Gap) -> None:
+        if plan.replace:
+            # The version that an interrupted run has pinned is gone; another takes its place.
+            self._current = {}
+            raise Unrunnable(gap.what) from gap
+        if self.source.on_cdf_gap != "full_refresh":
+            raise gap
+        self._warn(f"{self.name} is built anew: {gap.what}")
+        self._refresh = True
+        raise Unrunnable(gap.what) from gap
+
+    # After a commit: nothing that matters
+
+    def _settle(self, state: State) -> None:
+        self.report.version = None if state.table is None else state.table.version
+        running, self._running = self._running, None
+        if running is None or state.table is None or state.mark is None:
+            return
+        history = state.table.history(20)
+        ours = next((one for one in history if one.get("userMetadata") == running.note), None)
+        if ours is None or state.last_is_void:
+            return
+        if running.plan.rows:
+            written = Written.from_commit(ours)
+            window = Merged(
+                str(running.plan), written.rows_inserted, written.rows_updated, written.rows_deleted,
+                time.monotonic() - running.began, written.version,
+            )  # fmt: skip
+            self.report.windows.append(window)
+            self.on_window(window)
+        self._summarize(running.plan, state)
+        self._forget_old_plans(state)
+
+    def _summarize(self, plan: ChangePlan, state: State) -> None:
+        """For people: no run reads it."""
+        assert state.table is not None
+        self._step("summary")
+        summary = {
+            "format_version": FORMAT,
+            "version": state.table.version,
+            "batchId": plan.number - plan.generation,
+            "number": plan.number,
+            "generation": plan.generation,
+            "sources": {span.name: span.end for span in plan.spans},
+            "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        self.journal.storage.write(SUMMARY, json.dumps(summary, indent=2).encode())
+
+    def _forget_old_plans(self, state: State) -> None:
+        """Only the newest committed plan is ever read; some more are kept for people."""
+        assert state.mark is not None
+        old = state.mark - _KEPT_PLANS
+        if old >= 0 and self.journal.storage.exists(self.journal.path_of(old)):
+            for number in self.journal.records().plans:
+                if number <= old:
+                    self.journal.storage.delete(self.journal.path_of(number))
+
+    def _warn(self, text: str) -> None:
+        log.warning("%s", text)
+        self.report.warnings.append(text)
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A plan that was run and whose outcome the log will tell."""
+
+    plan: ChangePlan
+    note: str
+    began: float

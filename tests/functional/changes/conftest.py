@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import collections
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.changes import MergeReport
+from penstock.lake import Lake, connect
+from penstock.table import Table
+from tests.conftest import SESSION
+
+FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
+
+
+class World:
+    """A lake with sources whose changes are followed; the JVM is this process's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lake: Lake = connect(str(folder / "lake"), session=SESSION)
+        self.schema = f"s_{uuid.uuid4().hex[:8]}"
+        self.target = f"{self.schema}.target"
+
+    def sql(self, text: str) -> Any:
+        return self.lake.sql(text.format(s=self.schema, feed=FEED))
+
+    def merge(self, select: str, key: str | list[str] = "id", target: str | None = None, **keys: Any) -> MergeReport:
+        return self.lake.merge_changes(target or self.target, key=key, select=select.format(s=self.schema), **keys)
+
+    def rows(self, query: str) -> collections.Counter[str]:
+        return collections.Counter(
+            repr(sorted(row.asDict(recursive=True).items())) for row in self.sql(query).collect()
+        )
+
+    def check(self, select: str, target: str | None = None) -> None:
+        """The table is what a full refresh would build."""
+        have, want = self.rows(f"select * from {target or self.target}"), self.rows(select)
+        assert have == want, f"too many: {list(have - want)[:5]}, missing: {list(want - have)[:5]}"
+
+    def log(self, name: str = "target") -> Table:
+        return self.lake.log_of(f"{self.schema}.{name}")
+
+    def path(self, name: str = "target") -> Path:
+        return Path(self.lake.root) / self.schema / name
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
