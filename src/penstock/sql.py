@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sqlglot import tokenize
+from sqlglot import exp, parse_one, tokenize
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
@@ -242,6 +242,21 @@ def view_text(statement: Statement) -> ViewText:
         if token.text.upper() == "COMMENT" and after.token_type == TokenType.STRING:
             comment = after.text
     raise PenstockError("CREATE VIEW without AS", where=".".join(statement.parts))
+
+
+def selected(text: str) -> list[str] | None:
+    """The names of a query's columns, in lower case; None where only Spark can tell.
+
+    >>> selected("select id, upper(name) as Name from t"), selected("select * from t")
+    (['id', 'name'], None)
+    """
+    try:
+        tree = parse_one(text, read="spark")
+    except SqlglotError:
+        return None
+    if not isinstance(tree, exp.Query) or tree.is_star or not all(tree.named_selects):
+        return None
+    return [name.lower() for name in tree.named_selects]
 
 
 def _outer(found: list[Token]) -> Iterator[Token]:

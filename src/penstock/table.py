@@ -192,6 +192,28 @@ class Table:
         total = int(pc.sum(adds.column("size_bytes")).as_py() or 0) if adds.num_rows else 0
         return Statistics(files=adds.num_rows, bytes=total, rows=rows)
 
+    def extremes(self, column: str) -> list[tuple[Any, Any]] | None:
+        """The least and the greatest value of a column in each file that has any; None where the log does not tell."""
+        try:
+            adds = pa.table(self._delta.get_add_actions(flatten=True))
+        except DeltaError as error:
+            raise _unreadable(self.location, error) from error
+        named = {name.lower(): name for name in adds.column_names}
+        if (partition := named.get(f"partition.{column}".lower())) is not None:
+            return [(value, value) for value in adds[partition].to_pylist() if value is not None]
+        keys = [named.get(f"{kind}.{column}".lower()) for kind in ("min", "max", "null_count")]
+        if not all(keys):
+            return None if adds.num_rows else []
+        found = []
+        for row in adds.select([*keys, "num_records"]).to_pylist():
+            least, most, nulls, records = row.values()
+            if least is None or most is None:
+                if records is None or nulls != records:
+                    return None
+            else:
+                found.append((least, most))
+        return found
+
     @property
     def mark(self) -> int | None:
         """The last number that penstock committed here; None where it never did."""

@@ -18,7 +18,7 @@ ALIASES = {
     "ss_source_path": "source_roots",
     "scope_columns": "source_columns",
 }
-STRATEGIES = ("append", "merge", "insert_overwrite", "delete+insert", "replace_where")
+STRATEGIES = ("append", "merge", "insert_overwrite", "delete+insert", "replace_where", "microbatch")
 _LAYOUT_KEYS = ("partition_by", "cluster_by", "table_properties", "location", "change_data_feed")
 _MERGE_KEYS = (
     "merge_update_columns",
@@ -48,6 +48,7 @@ _FILE_KEYS = (
     "on_bad_file",
     "rescued_data_column",
 )
+_WINDOW_KEYS = ("delete_before_insert", "skip_to_high_watermark", "days_per_batch", "source_path")
 _DBT_KEYS = (
     "unique_key",
     "incremental_strategy",
@@ -64,7 +65,7 @@ _DBT_KEYS = (
     "hard_deletes",
     "store_failures",
 )
-KNOWN = (*_LAYOUT_KEYS, *_MERGE_KEYS, *_FILE_KEYS, *_DBT_KEYS, *ALIASES)
+KNOWN = (*_LAYOUT_KEYS, *_MERGE_KEYS, *_FILE_KEYS, *_WINDOW_KEYS, *_DBT_KEYS, *ALIASES)
 # What dbt-spark has and a lake does another way: silence would put data in the wrong place.
 _REPLACED = {
     "location_root": "`location`, the table's own folder",

@@ -10,8 +10,9 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.penstock.config import resolved
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
 from penstock.files import FileSource, IngestReport
+from penstock.windows import DatedPath
 
-_ROOTS = ("source_roots", "file_source")
+_ROOTS = ("source_roots", "file_source", "source_path")
 
 
 def is_file_model(config: Mapping[str, Any]) -> bool:
@@ -35,6 +36,8 @@ def file_source(config: Mapping[str, Any], manifest: Any, base: str | None, wher
         named = source_named(manifest, str(own["file_source"]))
         keys |= resolved(getattr(named.config, "_extra", {}))
     keys |= {key: value for key, value in own.items() if value is not None}
+    if own.get("source_path"):
+        keys["source_roots"] = [DatedPath(str(own["source_path"])).root]
     return FileSource.from_mapping({key: keys.get(key) for key in FileSource.known()}, base=base, where=where)
 
 

@@ -16,7 +16,7 @@ from dbt.adapters.sql import SQLAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.penstock import catalog, constraints, file_model, python_model, seed
+from dbt.adapters.penstock import catalog, constraints, file_model, python_model, seed, window_model
 from dbt.adapters.penstock.column import PenstockColumn
 from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig, problems, resolved
 from dbt.adapters.penstock.connections import Handle, PenstockAdapterResponse, PenstockConnectionManager
@@ -31,6 +31,7 @@ from penstock.names import Name, check_part, quote
 from penstock.relations import FILE_FORMATS, Link
 from penstock.runner import Runner
 from penstock.sql import statements
+from penstock.windows import Target, WindowRun, WindowRuns, WindowSettings
 
 if TYPE_CHECKING:
     import agate
@@ -86,6 +87,7 @@ class PenstockAdapter(SQLAdapter):
         file_model.add_lineage(macro_resolver)
         # One listing a run and root, whichever models read it.
         self._listings = Listings(self.lake.storage_options)
+        self._window_runs = WindowRuns()
 
     def _links(self, manifest: Any) -> dict[Name, Link]:
         """Every model and source whose config says that its data lies elsewhere."""
@@ -111,7 +113,9 @@ class PenstockAdapter(SQLAdapter):
         model = getattr(config, "model", None)
         if model is None:
             return
-        found = problems(model.config.to_dict(), getattr(model.config, "_extra", {}))
+        given = model.config.to_dict()
+        found = problems(given, getattr(model.config, "_extra", {}))
+        found += window_model.problems(given, getattr(model, "compiled_code", None))
         if found:
             raise CompilationError("Wrong config: " + "; ".join(found), node=model)
 
@@ -365,6 +369,41 @@ class PenstockAdapter(SQLAdapter):
                 rows=rows,
                 listings=self._listings,
             )
+
+    @available.parse(lambda *a, **k: False)
+    def window_needs_spark(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> bool:
+        """Whether a window that dbt has come to will be run."""
+        with self.connections.exception_handler(f"windows of {relation}"):
+            return self._window_run(relation, model, full_refresh).needs_spark(window_model.window_of(model))
+
+    @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
+    def run_window(
+        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], full_refresh: bool
+    ) -> PenstockAdapterResponse:
+        """Bring in the window that dbt has come to, with others where they are packed; or tell why not."""
+        with self.connections.exception_handler(sql):
+            run = self._window_run(relation, model, full_refresh)
+            target, window = self._window_target(relation, model), window_model.window_of(model)
+            if file_model.is_file_model(model["config"]):
+                source, base = self._file_source(model), self.connections.project_root
+                select = window_model.file_select(target, sql, source, base, self._listings)
+            else:
+                select = window_model.table_select(target, sql, window, run)
+            return window_model.response(run.run(window, target, select))
+
+    def _window_run(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> WindowRun:
+        """This invocation's run of a model; the first of its windows to arrive begins it."""
+
+        def begin() -> WindowRun:
+            target = self._window_target(relation, model)
+            request = window_model.request(model, self._macro_resolver, target.settings, full_refresh)
+            return WindowRun(target, request, warn=logger.warning)
+
+        return self._window_runs.of(str(model["unique_id"]), begin)
+
+    def _window_target(self, relation: PenstockRelation, model: Mapping[str, Any]) -> Target:
+        settings = WindowSettings.from_config(model["config"], str(model["unique_id"]))
+        return Target(self.lake, relation.name_in_lake, settings, self._layout(model), self.runner)
 
     def _file_source(self, model: Mapping[str, Any]) -> files.FileSource:
         return file_model.file_source(

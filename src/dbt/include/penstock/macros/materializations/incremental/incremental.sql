@@ -5,7 +5,9 @@
   {%- set strategy = adapter.incremental_strategy(config) -%}
   {%- set strategy_sql_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
 
-  {% if reads_all_files() %}
+  {% if strategy == 'microbatch' %}
+    {{ return(run_window(target_relation)) }}
+  {% elif reads_all_files() %}
     {{ return(ingest_files(target_relation, replace=should_full_refresh())) }}
   {% elif adapter.is_file_model(model) and existing_relation and not should_full_refresh() %}
     {% do store_raw_result('main', message='OK left as it is', code='OK', rows_affected=0) %}
