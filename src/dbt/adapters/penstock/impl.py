@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -111,11 +112,13 @@ class PenstockAdapter(SQLAdapter):
     def pre_model_hook(self, config: Any) -> None:
         """Before anything of a model runs: its whole config, all errors at once."""
         model = getattr(config, "model", None)
-        if model is None:
-            return
-        given = model.config.to_dict()
-        found = problems(given, getattr(model.config, "_extra", {}))
-        found += window_model.problems(given, getattr(model, "compiled_code", None))
+        # dbt shows no error of a window that is raised here: `check_window` raises it where it does.
+        if model is not None and not window_model.is_window_model(model.config):
+            self._check_config(model)
+
+    def _check_config(self, model: Any) -> None:
+        found = problems(model.config.to_dict(), getattr(model.config, "_extra", {}))
+        found += window_model.problems(model)
         if found:
             raise CompilationError("Wrong config: " + "; ".join(found), node=model)
 
@@ -369,6 +372,13 @@ class PenstockAdapter(SQLAdapter):
                 rows=rows,
                 listings=self._listings,
             )
+
+    @available.parse_none
+    def check_window(self, model: Mapping[str, Any]) -> None:
+        """Before anything of a window runs: the model's whole config, all errors at once."""
+        node = copy(self._macro_resolver.nodes[model["unique_id"]])  # type: ignore[union-attr]
+        node.compiled_code = model["compiled_code"]
+        self._check_config(node)
 
     @available.parse(lambda *a, **k: False)
     def window_needs_spark(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> bool:

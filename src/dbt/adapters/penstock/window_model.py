@@ -30,16 +30,17 @@ _OF_THE_BATCH = "__dbt_internal_microbatch_event_time_"
 _CORE = ("dbt", "dbt_spark", "dbt_penstock")
 
 
-def is_window_model(config: Mapping[str, Any]) -> bool:
+def is_window_model(config: Any) -> bool:
     return config.get("materialized") == "incremental" and config.get("incremental_strategy") == "microbatch"
 
 
-def problems(config: Mapping[str, Any], compiled_code: str | None) -> list[str]:
+def problems(node: Any) -> list[str]:
     """All that is wrong with the windows of a model, and that can be told without Spark."""
+    config = node.config.to_dict()
     if not is_window_model(config):
         return []
     found = WindowSettings.problems(config)
-    names = sql.selected(compiled_code or "")
+    names = sql.selected(node.compiled_code or "")
     event_time = str(config.get("event_time") or "").strip("`").lower()
     if names is not None and event_time and event_time not in names:
         found.append(f"`event_time` names {event_time}, which the model does not select: it selects {', '.join(names)}")

@@ -1,5 +1,6 @@
 {#- A window of a microbatch model: what is to be done about it is the engine's to decide, in one call. -#}
 {% macro run_window(target_relation) -%}
+  {% do adapter.check_window(model) %}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
