@@ -278,6 +278,24 @@ def view_text(statement: Statement) -> ViewText:
     raise PenstockError("CREATE VIEW without AS", where=".".join(statement.parts))
 
 
+def selected(text: str) -> list[str] | None:
+    """The names of a query's columns, in lower case; None where only Spark can tell.
+
+    >>> selected("select id, upper(name) as Name from t"), selected("select * from t")
+    (['id', 'name'], None)
+    """
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = parse_one(text, read="spark")
+    except SqlglotError:
+        return None
+    if not isinstance(tree, exp.Query) or tree.is_star or not all(tree.named_selects):
+        return None
+    return [name.lower() for name in tree.named_selects]
+
+
 def _outer(found: list[Token]) -> Iterator[Token]:
     """The tokens outside of parentheses, the parentheses included."""
     depth = 0

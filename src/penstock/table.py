@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
 from penstock.storage import Storage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MARK = "penstock"
 """The application id of our transaction marks: one for every table's life, its numbers never restart."""
@@ -177,13 +180,9 @@ class Table:
 
     def statistics(self) -> Statistics:
         """Files, bytes and rows, from the log's own statistics."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
-        try:
-            adds = pa.table(self._delta.get_add_actions(flatten=True))
-        except DeltaError as error:
-            raise _unreadable(self.location, error) from error
+        adds = self._files()
         records = adds.column("num_records") if "num_records" in adds.column_names else None
         rows: int | None = 0
         if records is not None and adds.num_rows:
@@ -192,6 +191,34 @@ class Table:
             rows = None
         total = int(pc.sum(adds.column("size_bytes")).as_py() or 0) if adds.num_rows else 0
         return Statistics(files=adds.num_rows, bytes=total, rows=rows)
+
+    def _files(self) -> pa.Table:
+        """A row for each data file, with what the log knows of it."""
+        import pyarrow as pa
+
+        try:
+            return pa.table(self._delta.get_add_actions(flatten=True))
+        except DeltaError as error:
+            raise _unreadable(self.location, error) from error
+
+    def extremes(self, column: str) -> list[tuple[Any, Any]] | None:
+        """The least and the greatest value of a column in each file that has any; None where the log does not tell."""
+        adds = self._files()
+        named = {name.lower(): name for name in adds.column_names}
+        if (partition := named.get(f"partition.{column}".lower())) is not None:
+            return [(value, value) for value in adds[partition].to_pylist() if value is not None]
+        keys = [named.get(f"{kind}.{column}".lower()) for kind in ("min", "max", "null_count")]
+        if not all(keys):
+            return None if adds.num_rows else []
+        found = []
+        for row in adds.select([*keys, "num_records"]).to_pylist():
+            least, most, nulls, records = row.values()
+            if least is None or most is None:
+                if records is None or nulls != records:
+                    return None
+            else:
+                found.append((least, most))
+        return found
 
     @property
     def mark(self) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.ledger import Ledger
-from penstock.files.listing import Listings, none
+from penstock.files.listing import Listings, matching, none
 from penstock.files.model import Model
 from penstock.files.plan import (
     INGESTED,
@@ -273,7 +272,7 @@ class FileWork:
         self._step("committed")
 
     def preview(self, rows: int | None, files: int | None) -> str:
-        found = self._wanted(self._listings.of(self.source.source_roots))
+        found = matching(self._listings.of(self.source.source_roots), self.source)
         found = found.filter(pc.greater(found["size"], 0))
         head = Backlog(lines(found, INGESTED), files or self.source.max_files_per_trigger, None).head()
         paths = head["path"].to_pylist()
@@ -302,7 +301,7 @@ class FileWork:
         known = none(RECORDS) if replace else self._ledger.records
         files = without(self._listings.of(source.source_roots, fresh=self._relist), known)
         self._relist = False
-        files = self._wanted(files)
+        files = matching(files, source)
         self._aside = None
         if files.num_rows == 0:
             # The common case, and one that must stay cheap.
@@ -328,23 +327,6 @@ class FileWork:
         self._backlog = Backlog(files, source.max_files_per_trigger, source.max_bytes_per_trigger)
         together = pa.concat_tables(aside)
         self._aside = together if together.num_rows else None
-
-    def _wanted(self, files: pa.Table) -> pa.Table:
-        """What the patterns find, on the path below the root."""
-        source = self.source
-        if not (source.source_patterns or source.source_exclude) or files.num_rows == 0:
-            return files
-        wanted = [re.compile(pattern) for pattern in source.source_patterns or ("",)]
-        unwanted = [re.compile(pattern) for pattern in source.source_exclude]
-        roots = [root.rstrip("/") + "/" for root in source.source_roots]
-
-        def keep(path: str) -> bool:
-            belows = [path[len(root) :] for root in roots if path.startswith(root)]
-            return any(pattern.search(below) for pattern in wanted for below in belows) and not any(
-                pattern.search(below) for pattern in unwanted for below in belows
-            )
-
-        return files.filter(pa.array([keep(path) for path in files["path"].to_pylist()], pa.bool_()))
 
     def _rewritten(self, files: pa.Table, known: pa.Table, state: State) -> pa.Table:
         """Files whose path is in already, with another time or size: as `on_rewritten_file` says."""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from obstore.exceptions import BaseError
 
 from penstock.errors import NotFound, PenstockError
+from penstock.files.source import FileSource
 from penstock.storage import Storage, is_uri, join
 
 FILES = pa.schema([("path", pa.string()), ("modificationTime", pa.int64()), ("size", pa.int64())])
@@ -60,6 +61,23 @@ class Listings:
                 if fresh or root not in self._kept:
                     self._kept[root] = list_root(root, self._options)
         return _once([self._kept[root] for root in roots], roots)
+
+
+def matching(files: pa.Table, source: FileSource) -> pa.Table:
+    """What a source's patterns find, on the path below the root."""
+    if not (source.source_patterns or source.source_exclude) or files.num_rows == 0:
+        return files
+    wanted = [re.compile(pattern) for pattern in source.source_patterns or ("",)]
+    unwanted = [re.compile(pattern) for pattern in source.source_exclude]
+    roots = [root.rstrip("/") + "/" for root in source.source_roots]
+
+    def keep(path: str) -> bool:
+        belows = [path[len(root) :] for root in roots if path.startswith(root)]
+        return any(pattern.search(below) for pattern in wanted for below in belows) and not any(
+            pattern.search(below) for pattern in unwanted for below in belows
+        )
+
+    return files.filter(pa.array([keep(path) for path in files["path"].to_pylist()], pa.bool_()))
 
 
 def _once(parts: list[pa.Table], roots: list[str]) -> pa.Table:

@@ -8,7 +8,6 @@ from typing import Any
 
 from dbt.adapters.protocol import AdapterConfig
 
-from penstock.changes import ChangeSource
 from penstock.layout import Layout
 from penstock.settings import nearest
 
@@ -19,7 +18,15 @@ ALIASES = {
     "ss_source_path": "source_roots",
     "scope_columns": "source_columns",
 }
-STRATEGIES = ("append", "merge", "insert_overwrite", "delete+insert", "replace_where", "cdf_merge")
+STRATEGIES = (
+    "append",
+    "merge",
+    "insert_overwrite",
+    "delete+insert",
+    "replace_where",
+    "cdf_merge",
+    "microbatch",
+)
 _LAYOUT_KEYS = ("partition_by", "cluster_by", "table_properties", "location", "change_data_feed")
 _MERGE_KEYS = (
     "merge_update_columns",
@@ -50,6 +57,7 @@ _FILE_KEYS = (
     "rescued_data_column",
 )
 _CHANGE_KEYS = ("cdf_source", "cdf_max_versions", "on_cdf_gap")
+_WINDOW_KEYS = ("delete_before_insert", "skip_to_high_watermark", "days_per_batch", "source_path")
 _DBT_KEYS = (
     "unique_key",
     "incremental_strategy",
@@ -66,7 +74,7 @@ _DBT_KEYS = (
     "hard_deletes",
     "store_failures",
 )
-KNOWN = (*_LAYOUT_KEYS, *_MERGE_KEYS, *_FILE_KEYS, *_CHANGE_KEYS, *_DBT_KEYS, *ALIASES)
+KNOWN = (*_LAYOUT_KEYS, *_MERGE_KEYS, *_FILE_KEYS, *_CHANGE_KEYS, *_WINDOW_KEYS, *_DBT_KEYS, *ALIASES)
 # What dbt-spark has and a lake does another way: silence would put data in the wrong place.
 _REPLACED = {
     "location_root": "`location`, the table's own folder",
@@ -114,6 +122,8 @@ def problems(config: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     if feed is not None and not isinstance(feed, bool):
         found.append(f"`change_data_feed` is true or false, not {feed!r}")
     if config.get("incremental_strategy") == "cdf_merge":
+        from penstock.changes import ChangeSource
+
         # What `cdf_source` names is looked up in the project, when the model runs.
         keys = [key for key in ChangeSource.known() if key != "cdf_source"]
         found += ChangeSource.problems({key: config.get(key) for key in keys})
@@ -123,3 +133,7 @@ def problems(config: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     if action is not None and action != "delete":
         found.append(f"`not_matched_by_source_action` can only be delete, not {action!r}")
     return found
+
+
+def is_window_model(config: Any) -> bool:
+    return config.get("materialized") == "incremental" and config.get("incremental_strategy") == "microbatch"

@@ -13,7 +13,7 @@ from dbt.adapters.penstock.connections import PenstockAdapterResponse
 if TYPE_CHECKING:
     from penstock.files import FileSource, IngestReport
 
-_ROOTS = ("source_roots", "file_source")
+_ROOTS = ("source_roots", "file_source", "source_path")
 
 
 def is_file_model(config: Mapping[str, Any]) -> bool:
@@ -39,6 +39,10 @@ def file_source(config: Mapping[str, Any], manifest: Any, base: str | None, wher
         named = source_named(manifest, str(own["file_source"]))
         keys |= resolved(getattr(named.config, "_extra", {}))
     keys |= {key: value for key, value in own.items() if value is not None}
+    if own.get("source_path"):
+        from penstock.windows import DatedPath
+
+        keys["source_roots"] = [DatedPath(str(own["source_path"])).root]
     return FileSource.from_mapping({key: keys.get(key) for key in FileSource.known()}, base=base, where=where)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from copy import copy
 from datetime import datetime, timezone
 from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,7 +21,7 @@ from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from dbt.adapters.penstock import catalog, change_model, constraints, file_model, python_model, seed
 from dbt.adapters.penstock.column import PenstockColumn
-from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig, problems, resolved
+from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig, is_window_model, problems, resolved
 from dbt.adapters.penstock.connections import Handle, PenstockAdapterResponse, PenstockConnectionManager
 from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.relation import PenstockRelation
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import agate
 
     from penstock.files import FileSource, Listings
+    from penstock.windows import Target, WindowRun, WindowRuns
 
 logger = AdapterLogger("Penstock")
 _FULL = CapabilitySupport(support=Support.Full)
@@ -67,8 +69,9 @@ class PenstockAdapter(SQLAdapter):
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
-        self._listing = threading.Lock()
+        self._beginning = threading.Lock()
         self._run_listings: Listings | None = None
+        self._run_windows: WindowRuns | None = None
 
     # The way to the engine
 
@@ -92,6 +95,7 @@ class PenstockAdapter(SQLAdapter):
         self.lake.links = self._links(macro_resolver)
         file_model.add_lineage(macro_resolver)
         self._run_listings = None
+        self._run_windows = None
 
     def _links(self, manifest: Any) -> dict[Name, Link]:
         """Every model and source whose config says that its data lies elsewhere."""
@@ -115,9 +119,16 @@ class PenstockAdapter(SQLAdapter):
     def pre_model_hook(self, config: Any) -> None:
         """Before anything of a model runs: its whole config, all errors at once."""
         model = getattr(config, "model", None)
-        if model is None:
-            return
+        # dbt shows no error of a window that is raised here: `check_window` raises it where it does.
+        if model is not None and not is_window_model(model.config):
+            self._check_config(model)
+
+    def _check_config(self, model: Any) -> None:
         found = problems(model.config.to_dict(), getattr(model.config, "_extra", {}))
+        if is_window_model(model.config):
+            from dbt.adapters.penstock import window_model
+
+            found += window_model.problems(model)
         if found:
             raise CompilationError("Wrong config: " + "; ".join(found), node=model)
 
@@ -382,10 +393,62 @@ class PenstockAdapter(SQLAdapter):
         """One listing a run and root, whichever models read it."""
         from penstock.files import Listings
 
-        with self._listing:
+        with self._beginning:
             if self._run_listings is None:
                 self._run_listings = Listings(self.lake.storage_options)
             return self._run_listings
+
+    @available.parse_none
+    def check_window(self, model: Mapping[str, Any]) -> None:
+        """Before anything of a window runs: the model's whole config, all errors at once."""
+        node = copy(self._macro_resolver.nodes[model["unique_id"]])  # type: ignore[union-attr]
+        node.compiled_code = model["compiled_code"]
+        self._check_config(node)
+
+    @available.parse(lambda *a, **k: False)
+    def window_needs_spark(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> bool:
+        """Whether a window that dbt has come to will be run."""
+        from dbt.adapters.penstock import window_model
+
+        with self.connections.exception_handler(f"windows of {relation}"):
+            return self._window_run(relation, model, full_refresh).needs_spark(window_model.window_of(model))
+
+    @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
+    def run_window(
+        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], full_refresh: bool
+    ) -> PenstockAdapterResponse:
+        """Bring in the window that dbt has come to, with others where they are packed; or tell why not."""
+        from dbt.adapters.penstock import window_model
+
+        with self.connections.exception_handler(sql):
+            run = self._window_run(relation, model, full_refresh)
+            target, window = self._window_target(relation, model), window_model.window_of(model)
+            if file_model.is_file_model(model["config"]):
+                source, base = self._file_source(model), self.connections.project_root
+                select = window_model.file_select(target, sql, source, base, self._listings)
+            else:
+                select = window_model.table_select(target, sql, window, run)
+            return window_model.response(run.run(window, target, select))
+
+    def _window_run(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> WindowRun:
+        """This invocation's run of a model; the first of its windows to arrive begins it."""
+        from dbt.adapters.penstock import window_model
+        from penstock.windows import WindowRun, WindowRuns
+
+        def begin() -> WindowRun:
+            target = self._window_target(relation, model)
+            request = window_model.request(model, self._macro_resolver, target.settings, full_refresh)
+            return WindowRun(target, request, warn=logger.warning)
+
+        with self._beginning:
+            runs = self._run_windows = self._run_windows or WindowRuns()
+        return runs.of(str(model["unique_id"]), begin)
+
+    def _window_target(self, relation: PenstockRelation, model: Mapping[str, Any]) -> Target:
+        from penstock.windows import Target, WindowSettings
+
+        settings = WindowSettings.from_config(model["config"], str(model["unique_id"]))
+        return Target(self.lake, relation.name_in_lake, settings, self._layout(model), self.runner)
 
     def _file_source(self, model: Mapping[str, Any]) -> FileSource:
         return file_model.file_source(

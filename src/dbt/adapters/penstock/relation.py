@@ -7,6 +7,7 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation, EventTimeFilter
 from dbt.adapters.contracts.relation import ComponentName, Policy, RelationType
+from dbt.adapters.factory import FACTORY
 
 from penstock.names import Name, quote
 from penstock.relations import Relation
@@ -62,10 +63,17 @@ class PenstockRelation(BaseRelation):
         return self.path.get_lowered_part(field) == value.lower()
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
+        from penstock.windows import bounds
+
         column = event_time_filter.field_name
-        bounds = []
-        if event_time_filter.start:
-            bounds.append(f"{column} >= timestamp '{event_time_filter.start}'")
-        if event_time_filter.end:
-            bounds.append(f"{column} < timestamp '{event_time_filter.end}'")
-        return " and ".join(bounds)
+        # A CTE, or a source that is not there yet, has no columns that could be looked up.
+        name = str(self.name_in_lake) if self.schema and self.identifier else ""
+        return bounds.marked(name, column, self._type_of(name, column), event_time_filter.start, event_time_filter.end)
+
+    @staticmethod
+    def _type_of(name: str, column: str) -> str | None:
+        """The column's real type, from the lake of the adapter that dbt has registered."""
+        from penstock.windows import column_type
+
+        adapter = FACTORY.adapters.get("penstock")
+        return column_type(adapter.lake, name, column) if adapter is not None and name else None  # type: ignore[attr-defined]

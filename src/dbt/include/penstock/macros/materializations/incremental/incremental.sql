@@ -6,7 +6,9 @@
   {%- set follows_changes = adapter.follows_changes(model) -%}
   {%- set strategy_sql_macro = none if follows_changes else adapter.get_incremental_strategy_macro(context, strategy) -%}
 
-  {% if reads_all_files() %}
+  {% if strategy == 'microbatch' %}
+    {{ return(run_window(target_relation)) }}
+  {% elif reads_all_files() %}
     {{ return(ingest_files(target_relation, replace=should_full_refresh())) }}
   {% elif follows_changes and not flags.EMPTY and not flags.SAMPLE %}
     {{ return(merge_changes(target_relation, existing_relation)) }}

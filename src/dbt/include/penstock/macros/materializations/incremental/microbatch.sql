@@ -1,0 +1,35 @@
+{#- A window of a microbatch model: what is to be done about it is the engine's to decide, in one call. -#}
+{% macro run_window(target_relation) -%}
+  {% do adapter.check_window(model) %}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+  {%- set query = sql -%}
+  {%- set contract = config.get('contract').enforced and not adapter.is_file_model(model) -%}
+  {%- if (contract or config.get('sql_header')) and adapter.window_needs_spark(target_relation, model, should_full_refresh()) -%}
+    {%- if config.get('sql_header') -%}
+      {% do run_query(config.get('sql_header')) %}
+    {%- endif -%}
+    {%- if contract -%}
+      {{ get_assert_columns_equivalent(query) }}
+    {%- endif -%}
+  {%- endif -%}
+  {%- if contract -%}
+    {%- set query = get_select_subquery(query) -%}
+  {%- endif -%}
+  {% do write(query) %}
+  {% do store_result('main', response=adapter.run_window(target_relation, query, model, should_full_refresh())) %}
+
+  {% do apply_grants(target_relation, config.get('grants')) %}
+  {% if adapter.get_relation(this.database, this.schema, this.identifier) %}
+    {% for change in adapter.layout_changes(target_relation, model) %}
+      {% do run_query(change) %}
+    {% endfor %}
+    {% do persist_docs(target_relation, model) %}
+  {% endif %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{%- endmacro %}

@@ -1,0 +1,119 @@
+"""A path with date tokens (`landing/%Y/%m/%d/*.parquet`): the folders of a window, and no others, are listed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import NotFound
+from penstock.files.listing import FILES, Listings, none
+from penstock.storage import Storage
+from penstock.windows.window import Window, floor
+
+DATE = "_date"
+"""The column of `@data` that holds the date in a file's path."""
+_TOKENS = {"Y": "year", "m": "month", "d": "day", "j": "day", "H": "hour"}
+_TOKEN = re.compile(r"%(.?)")
+_GLOB = re.compile(r"[*?\[]")
+_PIECE = re.compile(r"\*\*/|\[[^\]]+\]|.", re.DOTALL)
+_WILD = {"**/": "(?:[^/]+/)*", "*": "[^/]*", "?": "[^/]"}
+
+
+@dataclass(frozen=True)
+class Dated:
+    """The files of one date."""
+
+    moment: datetime
+    files: pa.Table
+
+
+@dataclass(frozen=True)
+class DatedPath:
+    """A path in which `%Y`, `%m`, `%d`, `%j` and `%H` stand for a date's parts, and `*` for any name.
+
+    >>> path = DatedPath("/landing/%Y/%m/%d/*.parquet")
+    >>> path.root, path.unit
+    ('/landing', 'day')
+    """
+
+    text: str
+
+    @classmethod
+    def problems(cls, text: Any) -> list[str]:
+        if not isinstance(text, str) or not text.strip():
+            return [f"`source_path` is a path with date tokens, such as landing/%Y/%m/%d/*.parquet, not {text!r}"]
+        tokens = _TOKEN.findall(text)
+        unknown = sorted({f"%{token}" for token in tokens if token not in _TOKENS})
+        if unknown:
+            return [f"`source_path` has {', '.join(unknown)}: known are %Y, %m, %d, %j and %H"]
+        missing = {"m": "Y", "d": "m", "j": "Y", "H": "d"}
+        lacks = [
+            f"%{token} without %{needed}"
+            for token, needed in missing.items()
+            if token in tokens and needed not in tokens
+        ]
+        if "H" in tokens and "j" in tokens:
+            lacks = [item for item in lacks if not item.startswith("%H")]
+        if "Y" not in tokens:
+            return [f"`source_path` names no date: it lacks %Y ({text})"]
+        return [f"`source_path` has {', '.join(lacks)}"] if lacks else []
+
+    @property
+    def unit(self) -> str:
+        """The smallest part of a date that the path names."""
+        units = [_TOKENS[token] for token in _TOKEN.findall(self.text)]
+        return next(unit for unit in ("hour", "day", "month", "year") if unit in units)
+
+    @property
+    def root(self) -> str:
+        """The folder above the first part that changes."""
+        parts = self.text.split("/")
+        fixed = next((index for index, part in enumerate(parts) if "%" in part or _GLOB.search(part)), len(parts))
+        return "/".join(parts[:fixed]) or ("/" if self.text.startswith("/") else ".")
+
+    @property
+    def type(self) -> str:
+        """The type of `_date`."""
+        return "timestamp" if self.unit == "hour" else "date"
+
+    def places(self, window: Window) -> Iterator[tuple[datetime, str, str]]:
+        """Each date of a window, with the folder to list and the pattern of what is wanted below it."""
+        whole = Window(floor(window.start, self.unit), window.end)
+        for step in whole.steps(self.unit):
+            parts = step.start.strftime(self.text).split("/")
+            fixed = next((index for index, part in enumerate(parts) if _GLOB.search(part)), len(parts) - 1)
+            yield step.start, "/".join(parts[:fixed]), "/".join(parts[fixed:])
+
+    def files(self, window: Window, listings: Listings, storage_options: dict[str, str]) -> list[Dated]:
+        """The files of a window, by their date; a folder that is not there has none."""
+        found = []
+        for moment, folder, pattern in self.places(window):
+            try:
+                listed = listings.of([folder])
+            except NotFound:
+                # A day without a folder is a day without files, but a wrong path is an error.
+                if not Storage(self.root, storage_options).has_folder(""):
+                    raise
+                continue
+            wanted = _matcher(pattern)
+            below = len(folder.rstrip("/")) + 1
+            keep = [wanted.fullmatch(path[below:]) is not None for path in listed["path"].to_pylist()]
+            kept = listed.filter(pa.array(keep, pa.bool_())) if keep else none(FILES)
+            if kept.num_rows:
+                found.append(Dated(moment, kept))
+        return found
+
+
+def _matcher(pattern: str) -> re.Pattern[str]:
+    """`*` and `?` stay within a name, `**/` goes below."""
+
+    def translate(found: re.Match[str]) -> str:
+        piece = found.group()
+        return _WILD.get(piece) or (piece.replace("[!", "[^") if len(piece) > 1 else re.escape(piece))
+
+    return re.compile(_PIECE.sub(translate, pattern), re.DOTALL)

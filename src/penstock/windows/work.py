@@ -1,0 +1,328 @@
+"""Windows into a table: made, added to and replaced; the work that the journal drives."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from penstock.errors import PenstockError, StatementError
+from penstock.journal import GENERATION, OURS, Journal, Lost, State, Step, lost_a_race, no_step
+from penstock.layout import Layout, literal
+from penstock.names import Name, quote
+from penstock.runner import Written
+from penstock.table import MARK, Column, Table
+from penstock.transaction import MovedOn, Transaction
+from penstock.windows import bounds
+from penstock.windows.plan import APPEND, REPLACE, Known, WindowLedger, WindowPlan
+from penstock.windows.select import Select
+from penstock.windows.settings import WindowSettings
+from penstock.windows.window import NONE, Ranges, Window, floor, packs, span
+
+if TYPE_CHECKING:
+    from penstock.lake import Lake
+    from penstock.runner import Runner
+
+log = logging.getLogger("penstock.windows")
+
+_APP, _NUMBER = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+def now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table that windows go to, and how."""
+
+    lake: Lake
+    name: Name
+    settings: WindowSettings
+    layout: Layout
+    runner: Runner
+
+    @property
+    def location(self) -> str:
+        return self.lake.location_of(self.name)
+
+
+class WindowWork:
+    """Brings windows into one table; one for each window that arrives."""
+
+    def __init__(
+        self, target: Target, select: Select, whole: Window, step: Step = no_step, *, no_rows: bool = False
+    ) -> None:
+        """`whole` is what the run that it is part of is to bring in; without rows, it only makes the table."""
+        self._target = target
+        self._settings = target.settings
+        self._select = select
+        self._whole = whole
+        self._step = step
+        self.journal: Journal[WindowPlan] = Journal(target.location, target.lake.storage_options, self._commit_marks)
+        self.ledger = WindowLedger(self.journal)
+        self.written: list[Written] = []
+        self.done: list[Window] = []
+        """The windows that came in by this work."""
+        self.committed = False
+        """Whether a plan was run."""
+        self._no_rows = no_rows
+        self._wanted: tuple[Window, ...] | None = None
+        self._limit = whole.end
+        self._empty = NONE
+        self._mode = REPLACE if target.settings.delete_before_insert else APPEND
+
+    # The three ways in
+
+    def make(self, windows: tuple[Window, ...], empty: Ranges, *, replace: bool) -> None:
+        """Make the table, or make it anew, out of some windows; not where they hold nothing to make it from.
+
+        `empty` are windows before these that were found to hold nothing.
+        """
+        self._wanted, self._empty = windows, empty
+        self._drive(replace=replace)
+
+    def append(self, windows: tuple[Window, ...], *, named: bool, replace: bool) -> None:
+        """Add windows that are over and not in yet: those that are named, else all up to the last of these.
+
+        With `replace` the first of them makes the table anew.
+        """
+        self._limit = windows[-1].end
+        self._wanted = windows if named else None
+        known = Known() if replace else self.ledger.read(self.journal.state())
+        if known.plan is not None and known.plan.mode != APPEND:
+            raise PenstockError(
+                "This table's windows were replaced, not added, so that one that is in might be added again",
+                where=str(self._target.name),
+                fix="Run once with --full-refresh to change to `delete_before_insert: false`.",
+            )
+        self._drive(replace=replace)
+
+    def replace(self, windows: tuple[Window, ...], state: State) -> None:
+        """Replace the rows of some windows, in one commit, and note that they are in."""
+        window = span(windows)
+        assert state.table is not None
+        known = self.ledger.read(state)
+        if known.plan is not None and known.plan.mode != REPLACE and not known.ranges.holds(window):
+            raise PenstockError(
+                f"This table's windows were added, not replaced, and {window} is not in yet",
+                where=str(self._target.name),
+                fix="Run once with --full-refresh to change to `delete_before_insert: true`.",
+            )
+        column = self._event_column(state.table.columns)
+        where = bounds.inside(column.name, column.type, window)
+        note = f"{OURS}window {uuid.uuid4()}"
+        self._step("write")
+        if self._select.is_empty(window):
+            if may_hold(Table.open(self._target.location, self._target.lake.storage_options), column.name, window):
+                self._target.runner.run(f"delete from {self._target.name.sql} where {where}", {_NOTE: note})
+        else:
+            shape = self._select.shape(window, None if known.plan is None else known.plan.shape)
+            with self._query(window, shape, state.table) as query:
+                self._target.runner.replace_where(query, self._target.lake.get(self._target.name), where, note)
+        self._step("committed")
+        self._tell(note)
+        self.done += windows
+        self.ledger.record(window, state.generation, {"rows": sum(item.rows_inserted for item in self.written)})
+        self._step("recorded")
+
+    def _drive(self, *, replace: bool) -> None:
+        self._target.lake.check_writable()
+        self.journal.drive(self, replace=replace, step=self._step)
+
+    # What the journal asks for
+
+    def decode(self, number: int, data: bytes, where: str) -> WindowPlan:
+        return WindowPlan.from_bytes(number, data, where)
+
+    def propose(self, number: int, state: State, *, replace: bool) -> WindowPlan | None:
+        made = replace or state.table is None
+        known = Known() if made else self.ledger.read(state)
+        before = self._empty if made else known.ranges
+        for windows in self._next(known, made=made):
+            if not made or not self._select.is_empty(span(windows)):
+                break
+            before = before.with_(windows)
+        else:
+            return None
+        last = known.plan
+        return WindowPlan(
+            number=number,
+            generation=number if made else state.generation,
+            windows=() if self._no_rows else windows,
+            mode=self._mode,
+            replace=made,
+            before=before,
+            whole=self._whole if made or last is None else last.whole,
+            shape=self._select.shape(span(windows), None if last is None else last.shape),
+        )
+
+    def run(self, plan: WindowPlan, state: State) -> None:
+        note = f"{OURS}{plan.number} {uuid.uuid4()}"
+        window = span(plan.windows) if plan.windows else self._whole
+        marks = {_APP: MARK, _NUMBER: str(plan.number), _NOTE: note}
+        self._step("write")
+        try:
+            if not plan.replace and self._select.is_empty(window):
+                self.journal.commit_empty(plan.number, state)
+            else:
+                self._write(plan, window, state, marks)
+        except StatementError as error:
+            if lost_a_race(error.condition):
+                raise Lost(str(error)) from error
+            raise
+        self._step("committed")
+        self._tell(note)
+        self.committed = True
+        self.done += plan.windows
+
+    def _next(self, known: Known, *, made: bool) -> Iterator[tuple[Window, ...]]:
+        """The packs that are still to come in, one commit each."""
+        if self._mode == REPLACE or self._no_rows:
+            assert self._wanted is not None
+            if not self.committed:
+                yield self._wanted
+            return
+        if self._wanted is not None:
+            missing: Iterable[Window] = [window for window in self._wanted if not known.ranges.holds(window)]
+        else:
+            begin = self._whole.start if made else known.begin or floor(self._settings.begin, self._settings.batch_size)
+            gaps = known.ranges.gaps(Window(begin, max(begin, self._limit)))
+            missing = [window for gap in gaps.windows for window in gap.steps(self._settings.batch_size)]
+        ready = []
+        for window in missing:
+            if window.end > now() or not self._select.is_settled(window):
+                break
+            ready.append(window)
+        yield from packs(ready, self._settings.days_per_batch)
+
+    # Writing
+
+    def _write(self, plan: WindowPlan, window: Window, state: State, marks: Mapping[str, str]) -> None:
+        target = self._target
+        if plan.replace:
+            layout = target.layout.with_properties({GENERATION: str(plan.number)})
+            with self._query(window, plan.shape) as query:
+                query = query if plan.windows else f"select * from (\n{query}\n) where false"
+                target.lake.create_schema(target.name.schema)
+                target.runner.run(f"create or replace table {target.name.sql}\n{layout.clauses()}\nas\n{query}", marks)
+            return
+        assert state.table is not None
+        with self._query(window, plan.shape, state.table) as query:
+            target.runner.run(f"insert into {target.name.sql} by name\n{query}", marks)
+
+    @contextmanager
+    def _query(self, window: Window, shape: dict[str, object] | None, table: Table | None = None) -> Iterator[str]:
+        """The model over a window, each row's time checked, its columns as the table has them."""
+        bound = self._select.over(window, shape)
+        try:
+            yield self._checked(bound.text, window, bound.filtered, table)
+        finally:
+            bound.drop()
+
+    def _checked(self, text: str, window: Window, filtered: bool, table: Table | None) -> str:
+        columns = self._target.runner.columns_of(text)
+        time = self._event_column(columns)
+        here = bounds.inside(time.name, time.type, window)
+        made = {column.name.lower(): quote(column.name) for column in columns}
+        if filtered:
+            # In the list of columns, not in a WHERE: Spark may move a condition below a join that would drop the row.
+            says = literal(f"The model makes a row whose {time.name} lies outside of its window {window}: ")
+            wrong = f"raise_error(concat({says}, coalesce(cast({made[time.name.lower()]} as string), 'null')))"
+            made[time.name.lower()] = f"if({here}, {quote(time.name)}, {wrong})"
+        items = self._fitted(columns, made, table)
+        return f"select {', '.join(items)} from (\n{text}\n)" + ("" if filtered else f" where {here}")
+
+    def _fitted(self, columns: list[Column], made: Mapping[str, str], table: Table | None) -> list[str]:
+        """Each column's expression, under the table's name and type."""
+        if table is None:
+            return [f"{made[column.name.lower()]} as {quote(column.name)}" for column in columns]
+        have = self._reshaped(columns, table)
+        items = []
+        for column in columns:
+            known = have.get(column.name.lower())
+            if known is not None:
+                value = made[column.name.lower()]
+                value = value if known.type == column.type else f"cast({value} as {known.type})"
+                items.append(f"{value} as {quote(known.name)}")
+        return items
+
+    def _reshaped(self, columns: list[Column], table: Table) -> dict[str, Column]:
+        """The table's columns, after `on_schema_change` was done to them."""
+        policy = self._settings.on_schema_change
+        have = {column.name.lower(): column for column in table.columns}
+        new = [column for column in columns if column.name.lower() not in have]
+        gone = [have[key].name for key in have.keys() - {column.name.lower() for column in columns}]
+        if policy == "fail" and (new or gone):
+            raise PenstockError(
+                f"The model's columns are not the table's: new {[column.name for column in new] or 'none'}, "
+                f"missing {gone or 'none'}",
+                where=str(self._target.name),
+                fix="Set `on_schema_change`, or run with --full-refresh.",
+            )
+        if policy == "ignore" or not (new or (gone and policy == "sync_all_columns")):
+            return have
+        self._target.lake.reshape(
+            self._target.name,
+            add={column.name: column.type for column in new},
+            remove=gone if policy == "sync_all_columns" else (),
+            runner=self._target.runner,
+        )
+        return {
+            key: column for key, column in have.items() if policy != "sync_all_columns" or column.name not in gone
+        } | {column.name.lower(): column for column in new}
+
+    def _event_column(self, columns: Iterable[Column]) -> Column:
+        wanted = self._settings.event_time.strip("`").lower()
+        found = next((column for column in columns if column.name.lower() == wanted), None)
+        if found is None:
+            raise PenstockError(
+                f"`event_time` names {self._settings.event_time}, which the model does not select: it selects "
+                + ", ".join(column.name for column in columns),
+                where=str(self._target.name),
+                fix="Select that column, or name another.",
+            )
+        return found
+
+    def _tell(self, note: str) -> None:
+        """What the commit did, as the log tells it."""
+        commits = Table.open(self._target.location, self._target.lake.storage_options, files=False).history(20)
+        ours = next((commit for commit in commits if commit.get("userMetadata") == note), None)
+        if ours is not None:
+            self.written.append(Written.from_commit(ours))
+
+    def _commit_marks(self, table: Table, marks: Mapping[str, int]) -> None:
+        location = self._target.lake.for_spark(self._target.location)
+        try:
+            Transaction(self._target.runner, location, table).commit(marks)
+        except MovedOn as error:
+            raise Lost(str(error)) from error
+        except StatementError as error:
+            if lost_a_race(error.condition):
+                raise Lost(str(error)) from error
+            raise
+
+
+def high_watermark(table: Table, column: str) -> datetime | None:
+    """MAX(column), out of the log; None where it does not tell."""
+    extremes = table.extremes(column)
+    moments = [bounds.moment_of(most) for _, most in extremes or ()]
+    known = [moment for moment in moments if moment is not None]
+    return max(known) if known and len(known) == len(moments) else None
+
+
+def may_hold(table: Table, column: str, window: Window) -> bool:
+    """Whether a table may have rows of a window, by its log."""
+    extremes = table.extremes(column)
+    if extremes is None:
+        return True
+    for least, most in extremes:
+        low, high = bounds.moment_of(least), bounds.moment_of(most)
+        if low is None or high is None or (low < window.end and high >= window.start):
+            return True
+    return False

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.windows import work
+from tests.unit.windows.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World(tmp_path)
+    monkeypatch.setattr(work, "now", lambda: world.clock)
+    return world
