@@ -127,6 +127,10 @@ class Runner:
                 result.frame = self._resolving(text)
         return result
 
+    def query(self, text: str) -> DataFrame:
+        """A query as Spark takes it apart, with the names that it needs attached; nothing runs yet."""
+        return self._resolving(text)
+
     def table(self, name: Name) -> DataFrame:
         self._catalog.attach(self.spark, self.lake, [name])
         return self.spark.table(name.sql)

@@ -117,6 +117,19 @@ class Storage:
         except BaseError as error:
             raise self._failed("read", path, error) from error
 
+    def read_start(self, path: str) -> bytes:
+        """The first byte of an object that is not empty: whether the store gives it out at all."""
+        try:
+            if self.local:
+                # By the disk itself: a landed file may have a name that is no key of an object store.
+                with open(os.path.join(self.root, path), "rb") as file:
+                    return file.read(1)
+            return bytes(obstore.get_range(self._store, path, start=0, length=1))
+        except (StoreNotFound, FileNotFoundError) as error:
+            raise NotFound("There is no such object", where=join(self.root, path)) from error
+        except (BaseError, OSError) as error:
+            raise self._failed("read", path, error) from error
+
     def write(self, path: str, data: bytes) -> None:
         """Put the object in place whole: a reader sees the old one or the new one."""
         try:

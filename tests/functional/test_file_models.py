@@ -92,6 +92,79 @@ class TestFileModel:
         assert ids(project, "contracted") == before
 
 
+UNIT_TESTS = """
+unit_tests:
+  - name: rows
+    model: over
+    given:
+      - input: source('landing', 'events')
+        rows:
+          - {id: 1, name: a, source_file_uri: x.json}
+          - {id: -1, name: b}
+          - {id: 2}
+    expect:
+      rows:
+        - {id: 1, name: A, source_file_uri: x.json}
+        - {id: 2, name: null, source_file_uri: null}
+  - name: csv
+    model: over
+    given:
+      - input: source("landing", "events")
+        format: csv
+        rows: |
+          id,name
+          7,o'brien
+    expect:
+      format: csv
+      rows: |
+        id,name
+        7,O'BRIEN
+  - name: none
+    model: over
+    given: [{input: "source('landing', 'events')", rows: []}]
+    expect: {rows: []}
+  - name: wrong
+    model: over
+    given: [{input: "source('landing', 'events')", rows: [{id: 1, name: a}]}]
+    expect: {rows: [{id: 2, name: A}]}
+  - name: without_rows
+    model: over
+    given: []
+    expect: {rows: []}
+  - name: without_source
+    model: rooted
+    given: []
+    expect: {rows: []}
+"""
+
+
+class TestUnitTests:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        select = "select id, upper(name) as name, source_file_uri from @data where id > 0"
+        return {
+            "over.sql": "{{ config(materialized='incremental', file_source='landing.events') }} " + select,
+            "rooted.sql": "{{ config(materialized='incremental', source_roots=['landing']) }} " + select,
+            "sources.yml": SOURCES.split("models:")[0],
+            "unit_tests.yml": UNIT_TESTS,
+        }
+
+    def test_given_rows_stand_for_data(self, project) -> None:
+        land(project, "1.json", 1)
+        results = run_dbt(["test", "--select", "test_type:unit"], expect_pass=False)
+        found = {result.node.name: result for result in results}
+        assert {name: str(result.status) for name, result in found.items()} == {
+            "rows": "pass",
+            "csv": "pass",
+            "none": "pass",
+            "wrong": "fail",
+            "without_rows": "error",
+            "without_source": "error",
+        }
+        assert "input: source('landing', 'events')" in found["without_rows"].message
+        assert "`file_source`" in found["without_source"].message
+
+
 class TestWrongFileModel:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

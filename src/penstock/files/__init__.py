@@ -5,9 +5,11 @@
 >>> files.ingest(lake, Name.parse("bronze.events"), source, "select * from @data")    # doctest: +SKIP
 """
 
-from penstock.files.ingest import Batch, IngestReport, ingest, preview
+from penstock.files.ingest import ingest
 from penstock.files.listing import Listings
 from penstock.files.model import Model
+from penstock.files.preview import data_columns, preview
+from penstock.files.report import Batch, IngestReport
 from penstock.files.source import FileSource
 
-__all__ = ["Batch", "FileSource", "IngestReport", "Listings", "Model", "ingest", "preview"]
+__all__ = ["Batch", "FileSource", "IngestReport", "Listings", "Model", "data_columns", "ingest", "preview"]

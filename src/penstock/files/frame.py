@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import PenstockError, from_spark
 from penstock.files.model import VIRTUAL
 from penstock.files.source import FileSource
+from penstock.names import quote
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader
+    from pyspark.sql import Column, DataFrame, DataFrameReader
     from pyspark.sql.types import StructType
 
     from penstock.runner import Runner
@@ -42,9 +43,10 @@ _DEFAULTS: dict[str, dict[str, str]] = {
     "parquet": {"mergeSchema": "true"},
     "orc": {"mergeSchema": "true"},
 }
-_EMPTY_VIRTUAL = {
-    name: f"cast(null as {kind})" for name, kind in zip(VIRTUAL, ("string", "bigint", "timestamp", "timestamp"))
-}
+VIRTUAL_TYPES = dict(zip(VIRTUAL, ("string", "bigint", "timestamp", "timestamp")))
+_EMPTY_VIRTUAL = {name: f"cast(null as {kind})" for name, kind in VIRTUAL_TYPES.items()}
+_RECORD = "_record"
+"""The key, in `rescued_data_column`, of a record that could not be taken apart at all."""
 _INFERENCE_ONLY = ("inferSchema", "mergeSchema")
 
 
@@ -89,6 +91,10 @@ class Shape:
     folders: tuple[str, ...] = ()
     """The columns that come from folder names."""
 
+    @property
+    def types(self) -> dict[str, str]:
+        return {field.name: field.dataType.simpleString() for field in _struct(self.schema).fields}
+
 
 class Frames:
     """Makes DataFrames of explicit files."""
@@ -100,6 +106,16 @@ class Frames:
         self._format = format
         # The longest first: a file below two roots belongs to the nearer.
         self._roots = sorted(roots or source.source_roots, key=len, reverse=True)
+        if format == "avro":
+            self._check_avro()
+
+    def _check_avro(self) -> None:
+        jvm: Any = self._spark._jvm
+        if not jvm.org.apache.spark.util.Utils.classIsLoadable("org.apache.spark.sql.v2.avro.AvroDataSourceV2"):
+            raise PenstockError(
+                "Spark reads Avro files by a jar of its own, spark-avro, which this session does not have",
+                fix="Name it in the profile: `session: {spark_config: {spark.jars: /path/to/spark-avro_2.13-….jar}}`.",
+            )
 
     def infer(self, paths: list[str], known: Shape | None = None) -> Shape:
         """The columns of these files; those of a known shape keep their type and place."""
@@ -162,12 +178,29 @@ class Frames:
         whole = StructType([*schema.fields, StructField(rescued, StringType(), True)])
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", rescued)
         frame = reader.schema(whole).load(group.paths)
-        if self._format == "csv":
-            # The raw line as an object, so that the column is JSON whatever the format.
-            texts = ", ".join(f"`{field.name}` string" for field in schema.fields)
-            options = {key: value for key, value in self._source.source_options.items() if key.lower() != "header"}
-            frame = frame.withColumn(rescued, F.to_json(F.from_csv(F.col(rescued), texts, options)))
-        return frame
+        # Spark keeps the whole record where a value did not fit: what did fit has its own column.
+        fitting = F.array_compact(
+            F.array(*(F.when(F.col(quote(field.name)).isNotNull(), F.lit(field.name)) for field in schema.fields))
+        )
+        values = F.map_filter(
+            self._texts(F.col(quote(rescued)), schema),
+            lambda name, value: value.isNotNull() & ~F.array_contains(fitting, name),
+        )
+        unreadable = F.create_map(F.lit(_RECORD), F.col(quote(rescued)))
+        lost = F.when(F.col(quote(rescued)).isNotNull(), F.to_json(F.coalesce(values, unreadable)))
+        return frame.withColumn(rescued, lost)
+
+    def _texts(self, record: Column, schema: StructType) -> Column:
+        """A record's values as they are written, by column; null where it is no record."""
+        from pyspark.sql import functions as F
+
+        if self._format == "json":
+            return F.from_json(record, "map<string,string>")
+        texts = ", ".join(f"{quote(field.name)} string" for field in schema.fields)
+        options = {key: value for key, value in self._source.source_options.items() if key.lower() != "header"}
+        row = F.from_csv(record, texts, options)
+        pairs = [part for field in schema.fields for part in (F.lit(field.name), row.getField(field.name))]
+        return F.create_map(*pairs)
 
     def _reader(self, group: _Group, *, infer: bool = False) -> DataFrameReader:
         defaults = {

@@ -183,6 +183,13 @@ class Backlog:
             return self._files.slice(0, 0)
         return self._files.slice(self._start, self._ends[self._next] - self._start)
 
+    def second(self) -> pa.Table:
+        """The files of the batch after the next; none when there is no such."""
+        if self.batches < 2:
+            return self._files.slice(0, 0)
+        start = self._ends[self._next]
+        return self._files.slice(start, self._ends[self._next + 1] - start)
+
     def remove(self, records: pa.Table) -> None:
         """Take out what has come in, by us or by another."""
         if records.num_rows == 0 or self.batches == 0:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from datetime import date
 
@@ -16,6 +17,7 @@ import pytest
 
 from penstock import PenstockError, files
 from penstock.files import FileSource
+from penstock.files.reading import Reader
 from penstock.names import Name
 from penstock.table import Table
 
@@ -171,12 +173,81 @@ def test_a_bad_first_file_is_quarantined(landing):
     assert len(report.quarantined) == 1
 
 
-def test_values_that_do_not_fit_are_rescued(landing):
+def test_values_that_do_not_fit_are_rescued(landing, tmp_path):
     columns = [{"name": "id", "type": "int"}, {"name": "name", "type": "string"}]
-    landing.text("a.json", '{"id": 1, "name": "a"}\n{"id": "x", "name": "b"}\n')
+    landing.text("a.json", '{"id": 1, "name": "a"}\n{"id": "x", "name": "b"}\nno record\n')
     landing.ingest(source_columns=columns, rescued_data_column="rescued")
-    assert landing.rows("id, name") == [(1, "a"), (None, "b")]
-    assert [json.loads(row[0])["id"] for row in landing.rows("rescued") if row[0]] == ["x"]
+    assert landing.rows("id, name") == [(1, "a"), (None, "b"), (None, None)]
+    assert [json.loads(row[0]) for row in landing.rows("rescued") if row[0]] == [{"_record": "no record"}, {"id": "x"}]
+    lines = tmp_path / "lines"
+    lines.mkdir()
+    (lines / "a.csv").write_text("id;name\n1;a\ny;b\n")
+    landing.lake.ingest(
+        f"{landing.schema}.lines",
+        roots=[str(lines)],
+        select="select id, name, rescued, source_file_length from @data",
+        source_columns=columns,
+        source_options={"header": "true", "sep": ";"},
+        rescued_data_column="rescued",
+        safety_buffer_seconds=0,
+    )
+    rows = landing.lake.sql(f"select id, name, rescued, source_file_length from {landing.schema}.lines").collect()
+    assert sorted(map(tuple, rows), key=str) == [(1, "a", None, 16), (None, "b", '{"id":"y"}', 16)]
+
+
+def test_columns_that_the_select_no_longer_makes_are_dropped(landing):
+    landing.json("a.json", {"id": 1, "name": "a"})
+    landing.ingest()
+    landing.json("b.json", {"id": 2, "name": "b"})
+    landing.ingest("select id, id * 2 as double from @data", on_schema_change="sync_all_columns")
+    assert landing.rows() == [(1, None), (2, 4)]
+    assert landing.ingest("select id, id * 2 as double from @data").nothing_new
+
+
+def test_a_full_refresh_without_files_says_that_nothing_changed(landing):
+    path = landing.json("a.json", {"id": 1})
+    landing.ingest()
+    path.unlink()
+    report = landing.ingest(full_refresh=True)
+    assert report.nothing_new
+    assert any("no file to make it anew from" in warning for warning in report.warnings)
+    assert landing.rows() == [(1,)]
+
+
+def test_the_next_batch_is_read_while_one_is_written(landing, monkeypatch):
+    for index in range(5):
+        landing.json(f"{index}.json", {"id": index}, at=1_700_000_000 + index)
+    threads = []
+    read = Reader.read
+
+    def watched(self, request):
+        threads.append(threading.current_thread().name.split("_")[0])
+        return read(self, request)
+
+    monkeypatch.setattr(Reader, "read", watched)
+    landing.ingest(max_files_per_trigger=1)
+    assert [row[0] for row in landing.rows()] == [0, 1, 2, 3, 4]
+    # The first makes the table, and the second is the first to know its columns: from then on each is read ahead.
+    assert threads == ["MainThread", "MainThread", *["penstock-ahead"] * 3]
+    assert not [table for table in landing.lake.spark.catalog.listTables() if table.name.startswith("penstock_data")]
+
+
+def test_orc_files_come_in(landing):
+    landing.lake.spark.range(3).coalesce(1).write.orc(str(landing.root / "orc"))
+    landing.ingest(source_patterns=[r"\.orc$"])
+    assert landing.rows() == [(0,), (1,), (2,)]
+
+
+def test_avro_says_which_jar_it_needs(landing):
+    landing.text("a.avro", "x")
+    with pytest.raises(PenstockError, match=r"spark-avro.*spark\.jars"):
+        landing.ingest()
+
+
+def test_binary_files_come_in_whole(landing):
+    landing.text("a.bin", "abc")
+    landing.ingest("select cast(content as string) as text, length from @data", source_format="binaryFile")
+    assert landing.rows() == [("abc", 3)]
 
 
 def test_a_rewritten_file_replaces_its_rows(landing):

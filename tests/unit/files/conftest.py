@@ -12,8 +12,8 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from penstock.files import FileSource
-from penstock.files.ingest import FileWork, IngestReport
+from penstock.files import FileSource, IngestReport
+from penstock.files.ingest import FileWork
 from penstock.files.model import Model
 from penstock.journal import GENERATION, Lost
 from penstock.lake import connect
@@ -27,14 +27,19 @@ SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable"
 class RustWork(FileWork):
     """The same work with delta-rs in Spark's place: the protocol at the speed of a unit test."""
 
-    def _prepare(self, plan, state):
-        return dataclasses.replace(plan, schema=SCHEMA, format="json")
+    def _read(self, plan, state):
+        plan = dataclasses.replace(plan, schema=SCHEMA, format="json")
+        self._reading = (plan, NoReading())
+        return plan
 
     def run(self, plan, state):
-        self._prepared = Prepared(plan)
+        self._reading = (plan, NoReading())
         super().run(plan, state)
 
-    def _write(self, plan, prepared, note, state):
+    def _read_ahead(self, plan, state):
+        pass
+
+    def _write(self, plan, reading, note, state):
         lines = [line for path in plan.read["path"].to_pylist() for line in Path(path).read_text().splitlines()]
         ids = [json.loads(line)["id"] for line in lines]
         rows = pa.table({"id": pa.array(ids, pa.int64())})
@@ -65,10 +70,7 @@ class RustWork(FileWork):
             DeltaTable(self.location).create_checkpoint()
 
 
-@dataclasses.dataclass
-class Prepared:
-    plan: Any
-
+class NoReading:
     def drop(self, runner):
         pass
 

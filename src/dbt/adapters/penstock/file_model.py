@@ -60,6 +60,27 @@ def response(report: IngestReport) -> PenstockAdapterResponse:
     )
 
 
+def tested(test: Mapping[str, Any], manifest: Any) -> Any | None:
+    """The file model that a unit test is of."""
+    model = getattr(manifest, "nodes", {}).get(test.get("tested_node_unique_id"))
+    return model if model is not None and is_file_model(model.config.to_dict()) else None
+
+
+def given_rows(test: Mapping[str, Any], model: Any, manifest: Any) -> Any:
+    """What a unit test gives for `@data`: the rows of the source that the model's `file_source` names."""
+    named = resolved(model.config.to_dict()).get("file_source")
+    if named is None:
+        raise DbtRuntimeError(
+            f"Unit test {test['name']} can't give rows for @data, because {model.name} names its files itself: "
+            "declare a source that has these keys, and name it in the model's `file_source`"
+        )
+    wanted = "source('{}', '{}')".format(*str(named).split(".", 1))
+    for given in manifest.unit_tests[test["unique_id"]].given:
+        if given.input.replace(" ", "").replace('"', "'") == wanted.replace(" ", ""):
+            return given.rows
+    raise DbtRuntimeError(f"Unit test {test['name']} gives no rows for @data: write them as `input: {wanted}`")
+
+
 def add_lineage(manifest: Any) -> None:
     """A model depends on the source that its `file_source` names, so that docs and selectors show it."""
     for node in getattr(manifest, "nodes", {}).values():

@@ -31,7 +31,7 @@ from penstock.layout import Layout
 from penstock.names import Name, check_part, quote
 from penstock.relations import FILE_FORMATS, Link
 from penstock.runner import Runner
-from penstock.sql import statements
+from penstock.sql import bind, statements
 
 if TYPE_CHECKING:
     import agate
@@ -387,6 +387,25 @@ class PenstockAdapter(SQLAdapter):
                 rows=rows,
                 listings=self._listings,
             )
+
+    @available.parse_none
+    def given_data(self, test: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The rows that a unit test gives for `@data`, and the types of its columns; None where it is no such test."""
+        from penstock import files
+
+        model = file_model.tested(test, self._macro_resolver)
+        if model is None:
+            return None
+        rows = file_model.given_rows(test, model, self._macro_resolver)
+        with self.connections.exception_handler(f"unit test {test['name']}"):
+            name, source = Name(model.schema, model.identifier), self._file_source(model.to_dict())
+            types = files.data_columns(self.lake, name, source, runner=self.runner, listings=self._listings)
+        return {"rows": rows, "types": {column.lower(): type for column, type in types.items()}}
+
+    @available.parse(lambda *a, **k: "")
+    def bind_data(self, sql: str, relation: str) -> str:
+        """The text with a relation in place of `@data`."""
+        return bind(sql, "data", relation)
 
     @property
     def _listings(self) -> Listings:

@@ -13,5 +13,5 @@
 {%- endmacro %}
 
 {% macro penstock__get_columns_in_query(select_sql) -%}
-  {{ return(adapter.get_column_schema_from_query(select_sql) | map(attribute='name') | list) }}
+  {{ return(adapter.get_column_schema_from_query(with_given_data(select_sql)) | map(attribute='name') | list) }}
 {%- endmacro %}

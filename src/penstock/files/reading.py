@@ -1,0 +1,168 @@
+"""The files of a batch under the model's SELECT: taken apart by Spark, not read yet."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from penstock.errors import PenstockError, StatementError, from_spark
+from penstock.files.frame import Frames, Shape, format_of
+from penstock.files.model import Model
+from penstock.files.source import FileSource
+from penstock.names import Name, quote
+from penstock.storage import Storage
+from penstock.table import Column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from penstock.runner import Runner
+
+
+class BadFiles(Exception):
+    """Files that Spark can't read though their bytes can be had, each with its reason."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        super().__init__("; ".join(f"{path} can't be read: {reason}" for path, reason in files.items()))
+        self.files = files
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be read, and what is known of it."""
+
+    paths: tuple[str, ...]
+    roots: tuple[str, ...]
+    format: str | None = None
+    """None before it was written in a plan."""
+    shape: Shape | None = None
+    """What the files are read as, where a plan says so."""
+    known: Shape | None = None
+    """What earlier batches were read as."""
+    columns: tuple[Column, ...] | None = None
+    """The table's columns; None where this makes the table."""
+
+
+@dataclass
+class Reading:
+    """A request that Spark has taken apart."""
+
+    request: Request
+    format: str
+    shape: Shape
+    view: str
+    query: str
+    frame: DataFrame
+
+    def drop(self, runner: Runner) -> None:
+        runner.spark.catalog.dropTempView(self.view)
+
+
+class Reader:
+    """Reads files as one model does."""
+
+    def __init__(self, name: Name, source: FileSource, model: Model, runner: Callable[[], Runner]) -> None:
+        self._name = name
+        self._source = source
+        self._model = model
+        self._runner = runner
+
+    def read(self, request: Request) -> Reading:
+        """Have Spark take the SELECT apart, so that what is wrong with it shows before a plan is written."""
+        format = request.format or format_of(request.paths, self._source)
+        frames = Frames(self._runner(), self._source, format, request.roots)
+        shape = self._shape(request, frames)
+        view = f"penstock_data_{uuid.uuid4().hex}"
+        frames.frame(list(request.paths), shape, self._model.virtual).createOrReplaceTempView(view)
+        query = self._model.bind(view)
+        try:
+            frame = self._select(query)
+            if once := self._model.once(query, frame.columns):
+                query, frame = once, self._select(once)
+            if request.columns is not None:
+                frame = self._fit(frame, request.columns)
+        except PenstockError:
+            self._runner().spark.catalog.dropTempView(view)
+            raise
+        return Reading(request, format, shape, view, query, frame)
+
+    def unreadable(self, request: Request) -> dict[str, str]:
+        """After a failure: which files can't be read is asked of each alone."""
+        assert request.format is not None
+        assert request.shape is not None
+        frames = Frames(self._runner(), self._source, request.format, request.roots)
+        shape = request.shape
+        return self._probe(
+            lambda path: frames.frame([path], shape).write.format("noop").mode("overwrite").save(), request.paths
+        )
+
+    def _select(self, query: str) -> DataFrame:
+        return self._runner().query(query)
+
+    def _shape(self, request: Request, frames: Frames) -> Shape:
+        """What the files are read as: written in the plan, declared, known from earlier batches, or inferred."""
+        if request.shape is not None:
+            return request.shape
+        given = frames.given()
+        if given is not None:
+            return given
+        if request.known is not None and self._source.on_schema_change == "ignore":
+            return request.known
+        try:
+            return frames.infer(list(request.paths), request.known)
+        except StatementError:
+            if self._source.on_bad_file != "quarantine":
+                raise
+            if bad := self._probe(lambda path: frames.infer([path]), request.paths):
+                raise BadFiles(bad) from None
+            raise
+
+    def _fit(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+        """The SELECT's columns as the table has them, by name; new and missing ones as `on_schema_change` says."""
+        from pyspark.sql import functions as F
+
+        target = {column.name.lower(): column for column in columns}
+        made = {column.name.lower(): column for column in frame.schema.fields}
+        new = [column.name for key, column in made.items() if key not in target]
+        gone = missing(frame, columns)
+        policy = self._source.on_schema_change
+        if policy == "fail" and (new or gone):
+            raise PenstockError(
+                f"The SELECT's columns are not the table's: new {new or 'none'}, missing {gone or 'none'}",
+                where=str(self._name),
+                fix="Set `on_schema_change`, or run with --full-refresh.",
+            )
+        fitted = []
+        for key, column in made.items():
+            if key not in target:
+                if policy != "ignore":
+                    fitted.append(F.col(quote(column.name)))
+                continue
+            wanted = target[key]
+            same = column.dataType.simpleString() == wanted.type
+            value = F.col(quote(column.name)) if same else F.col(quote(column.name)).cast(wanted.type)
+            fitted.append(value.alias(wanted.name))
+        return frame.select(*fitted)
+
+    def _probe(self, read: Callable[[str], object], paths: Sequence[str]) -> dict[str, str]:
+        bad = {}
+        for path in paths:
+            try:
+                read(path)
+            except Exception as error:
+                # Where its bytes can't be had either, the store is at fault and not the file.
+                self._touch(path)
+                bad[path] = str(from_spark(error)).splitlines()[0][:500]
+        return bad
+
+    def _touch(self, path: str) -> None:
+        folder, name = path.rsplit("/", 1)
+        Storage(folder, self._runner().lake.storage_options).read_start(name)
+
+
+def missing(frame: DataFrame, columns: Sequence[Column]) -> list[str]:
+    """The columns that a table has and a SELECT does not make."""
+    made = {name.lower() for name in frame.columns}
+    return [column.name for column in columns if column.name.lower() not in made]

@@ -1,0 +1,42 @@
+"""A store that gives nothing out makes no file bad."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from penstock.errors import NotFound, PenstockError
+from penstock.files.model import Model
+from penstock.files.reading import Reader
+from penstock.files.source import FileSource
+from penstock.names import Name
+
+
+def fail(path: str) -> None:
+    raise ValueError(f"{path} is broken")
+
+
+@pytest.fixture
+def reader() -> Reader:
+    runner = SimpleNamespace(lake=SimpleNamespace(storage_options={}))
+    source = FileSource.from_mapping({"source_roots": ["/landing"]})
+    return Reader(Name("a", "b"), source, Model.read("select * from @data"), lambda: runner)  # type: ignore[arg-type,return-value]
+
+
+def test_a_file_whose_bytes_can_be_had_is_bad(reader: Reader, tmp_path: Path) -> None:
+    path = tmp_path / "new\nline.json"
+    path.write_text("x")
+    assert list(reader._probe(fail, [str(path)])) == [str(path)]
+
+
+def test_a_file_that_is_gone_is_not_bad(reader: Reader, tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        reader._probe(fail, [str(tmp_path / "gone.json")])
+
+
+def test_a_file_that_the_disk_does_not_give_out_is_not_bad(reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(PenstockError, match="could not be read"):
+        reader._probe(fail, [str(tmp_path / "folder")])
