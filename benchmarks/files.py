@@ -1,7 +1,4 @@
-"""Files in: against Structured Streaming and against one plain job, as ratios inside one run; and what a no-op costs.
-
-python benchmarks/files.py [--files 1000] [--rows 2000] [--ledger 10000 100000 1000000] [--only ingest|noop]
-"""
+"""Files in: against Structured Streaming and against one plain job, as ratios inside one run; and what a no-op costs."""
 
 from __future__ import annotations
 
@@ -19,14 +16,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.report import Measurement, show
 from penstock import files
 from penstock.lake import connect
 from penstock.names import Name
 
 BATCH = 50
+_FILES, _ROWS = 1000, 2000
+_LEDGERS = (10_000, 100_000, 1_000_000)
 
 
-def ingestion(folder: Path, number: int, rows: int) -> list[tuple[str, str]]:
+def ingestion(folder: Path, number: int, rows: int) -> list[Measurement]:
     landing = folder / "landing"
     landing.mkdir()
     for index in range(number):
@@ -76,27 +76,30 @@ def ingestion(folder: Path, number: int, rows: int) -> list[tuple[str, str]]:
     wanted = number * rows
     assert lake.sql("select count(*) from bronze.events").first()[0] == wanted
     assert lake.spark.read.format("delta").load(str(folder / "streaming")).count() == wanted
-    ours = times["penstock"]
+    work, ours = f"ingest {number:,} files of {rows:,} rows, {BATCH} a batch", times["penstock"]
     return [
-        (f"penstock, {number} files of {rows} rows, {BATCH} a batch", f"{ours:.1f} s"),
-        ("Structured Streaming availableNow", f"{times['streaming']:.1f} s: {ours / times['streaming']:.2f}×"),
-        ("one plain job", f"{times['plain']:.1f} s: {ours / times['plain']:.2f}×"),
+        Measurement(work, ours, "Structured Streaming availableNow", times["streaming"], 0.5),
+        Measurement(work, ours, "one plain job over all files", times["plain"], 4),
     ]
 
 
-def no_op(number: int) -> dict[str, float]:
+def no_op(number: int) -> Measurement:
     """In a process of its own, whose peak memory is then that of the no-op."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--measure", str(number)], capture_output=True, text=True, check=True
+    command = [sys.executable, "-m", "benchmarks.files", "--measure", str(number)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    peak = f"peak {found['peak']:.0f} MB"
+    return Measurement(
+        f"plan a no-op over {number:,} ledger files", found["run"], "listing them", found["listing"], 1.5, peak
     )
-    return dict(json.loads(done.stdout))
 
 
 def measure(number: int) -> None:
     """A landing folder of empty files that a ledger knows all of; the listing alone, then a run."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
     try:
-        subprocess.run([sys.executable, __file__, "--prepare", str(number), "--folder", str(folder)], check=True)
+        prepare = [sys.executable, "-m", "benchmarks.files", "--prepare", str(number), "--folder", str(folder)]
+        subprocess.run(prepare, check=True)
         from penstock.files.listing import list_root
 
         landing = str(folder / "landing")
@@ -166,41 +169,24 @@ def prepare(number: int, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=1000)
-    parser.add_argument("--rows", type=int, default=2000)
-    parser.add_argument("--ledger", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--only", choices=["ingest", "noop"])
-    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--prepare", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    measurements = [no_op(number) for number in _LEDGERS]
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+        measurements += ingestion(Path(folder), _FILES, _ROWS)
+    show("files", "Files in", measurements)
+
+
+def child() -> None:
+    """The steps that `no_op` runs in processes of their own."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--measure", type=int)
+    parser.add_argument("--prepare", type=int)
+    parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     if given.measure is not None:
-        return measure(given.measure)
-    if given.prepare is not None:
-        return prepare(given.prepare, given.folder)
-    lines: list[tuple[str, str]] = []
-    if given.only != "ingest":
-        for number in given.ledger:
-            found = no_op(number)
-            ratio = found["run"] / found["listing"]
-            lines.append(
-                (
-                    f"no-op over a ledger of {number:,} files",
-                    f"{found['run']:.2f} s: {ratio:.2f}× the listing ({found['listing']:.2f} s), "
-                    f"peak {found['peak']:.0f} MB",
-                )
-            )
-    if given.only != "noop":
-        folder = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
-        try:
-            lines += ingestion(folder, given.files, given.rows)
-        finally:
-            shutil.rmtree(folder)
-    width = max(len(name) for name, _ in lines)
-    for name, value in lines:
-        print(f"{name:<{width}}  {value}")
+        measure(given.measure)
+    else:
+        prepare(given.prepare, given.folder)
 
 
 if __name__ == "__main__":
-    main()
+    child()
