@@ -88,9 +88,10 @@ def no_op(number: int) -> Measurement:
     command = [sys.executable, "-m", "benchmarks.files", "--measure", str(number)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
+    target = 1.5 if number == max(_LEDGERS) else None
     peak = f"peak {found['peak']:.0f} MB"
     return Measurement(
-        f"plan a no-op over {number:,} ledger files", found["run"], "listing them", found["listing"], 1.5, peak
+        f"plan a no-op over {number:,} ledger files", found["run"], "listing them", found["listing"], target, peak
     )
 
 
