@@ -154,6 +154,8 @@ class ChangeWork:
         self._current: dict[Name, Table] = {}
         """The sources as they were when the run began: it goes so far, and no further."""
         self._refresh = False
+        self._to_the_end = False
+        """Whether a window failed that ended earlier: the next one takes all there is."""
         self._looked = False
         self._running: _Running | None = None
 
@@ -209,13 +211,17 @@ class ChangeWork:
             change = self._change(plan)
             with Views(self.runner) as views, self.runner.tagged(note):
                 (self._replace if plan.replace else self._merge)(plan, change, views, note)
-        except Gap as gap:
-            self._give_up(plan, gap)
-        except StatementError as error:
-            if lost_a_race(error.condition):
+        except PenstockError as error:
+            if isinstance(error, StatementError) and lost_a_race(error.condition):
                 raise Lost(str(error)) from error
-            self._explain(error, plan)
-            raise
+            problem = self._explained(error, plan)
+            if isinstance(problem, Gap):
+                self._give_up(plan, problem)
+            if self._has_moved_on(plan):
+                # What is wrong at that version may be right at a later one: a plan that fails must not block for ever.
+                self._current, self._to_the_end = {}, True
+                raise Unrunnable(str(problem)) from error
+            raise problem from error
         self._step("committed")
 
     # Planning
@@ -255,7 +261,7 @@ class ChangeWork:
                 where=log.location,
             )
         log.check_continuous(known, current.version)
-        limit = self.source.cdf_max_versions
+        limit = None if self._to_the_end else self.source.cdf_max_versions
         end = current.version if limit is None else min(current.version, known.end + limit)
         return Span(str(name), log.location, current.id, known.end, end, log.digest(end), known.commit)
 
@@ -388,19 +394,22 @@ class ChangeWork:
 
     # What went wrong
 
-    def _explain(self, error: StatementError, plan: ChangePlan) -> None:
-        known = merge.explained(error, self.source.unique_key, str(self.name))
-        if known is not None:
-            raise known from error
+    def _explained(self, error: PenstockError, plan: ChangePlan) -> PenstockError:
+        if not isinstance(error, StatementError):
+            return error
         if (error.condition or "").startswith(_FEED_GONE) or _FILE_GONE.search(str(error)):
-            self._give_up(
-                plan,
-                Gap(
-                    f"Changes of {plan} are gone from disk, cleaned up by VACUUM or by hand: "
-                    f"{str(error).splitlines()[0][:300]}",
-                    where=", ".join(span.location for span in plan.spans),
-                ),
+            return Gap(
+                f"Changes of {plan} are gone from disk, cleaned up by VACUUM or by hand: "
+                f"{str(error).splitlines()[0][:300]}",
+                where=", ".join(span.location for span in plan.spans),
             )
+        return merge.explained(error, self.source.unique_key, str(self.name)) or error
+
+    def _has_moved_on(self, plan: ChangePlan) -> bool:
+        """Whether there are later versions to try instead; once a run."""
+        return not self._to_the_end and any(
+            Table.open(span.location, self.lake.storage_options, files=False).version > span.end for span in plan.spans
+        )
 
     def _give_up(self, plan: ChangePlan, gap: Gap) -> None:
         if plan.replace:
