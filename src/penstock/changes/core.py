@@ -394,7 +394,9 @@ def _from_in(level: list[Token]) -> int | None:
 
 
 def _is_clause(token: Token) -> bool:
-    return token.text.upper() in _CLAUSES and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
+    # GROUP BY is one token.
+    word = token.text.upper().partition(" ")[0]
+    return word in _CLAUSES and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
 
 
 def _items(text: str, level: list[Token]) -> list[str]:
