@@ -8,12 +8,13 @@ import re
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.changes import merge
 from penstock.changes.model import ChangeModel
 from penstock.changes.plan import ChangePlan
+from penstock.changes.report import Merged, MergeReport
 from penstock.changes.shape import Keys, Rows, Whole, shape_of
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
@@ -48,56 +49,6 @@ _KEPT_PLANS = 100
 _FILE_GONE = re.compile(r"FILE_NOT_EXIST|FileNotFound|DELTA_CHANGE_DATA_FILE_NOT_FOUND|DELTA_FILE_NOT_FOUND")
 _FEED_GONE = ("DELTA_MISSING_CHANGE_DATA", "DELTA_LOG_FILE_NOT_FOUND", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
               "DELTA_VERSIONS_NOT_CONTIGUOUS", "DELTA_CANNOT_TIME_TRAVEL", "DELTA_VERSION_NOT_FOUND")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Merged:
-    """One window that came in.
-
-    >>> print(Merged(spans="silver.products 4 to 9", inserted=3, updated=1, deleted=2, seconds=1.1, version=7))
-    silver.products 4 to 9 · 3 inserted, 1 updated, 2 deleted · 1.1 s
-    """
-
-    spans: str
-    inserted: int
-    updated: int
-    deleted: int
-    seconds: float
-    version: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.spans} · {self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted · "
-            f"{self.seconds:.1f} s"
-        )
-
-
-@dataclass
-class MergeReport:
-    """What a run did."""
-
-    windows: list[Merged] = field(default_factory=list)
-    shape: str = ""
-    """How the table is kept: by rows, by keys, or as a whole."""
-    version: int | None = None
-    """The table's Delta version after the run."""
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def rows_inserted(self) -> int:
-        return sum(window.inserted for window in self.windows)
-
-    @property
-    def rows_updated(self) -> int:
-        return sum(window.updated for window in self.windows)
-
-    @property
-    def rows_deleted(self) -> int:
-        return sum(window.deleted for window in self.windows)
-
-    @property
-    def nothing_new(self) -> bool:
-        return not self.windows
 
 
 def merge_changes(
