@@ -36,8 +36,8 @@ functional: .venv/ready java ## dbt in process, on one JVM
 faults: .venv/ready java ## Real processes, at once and killed
 	$(RUN) python -m pytest tests/faults
 
-chaos: .venv/ready java ## The long ones: 200 kills, 1,200 batches
-	PENSTOCK_KILLS=200 $(RUN) python -m pytest tests/faults tests/unit/files
+chaos: .venv/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes
+	PENSTOCK_KILLS=200 PENSTOCK_SEQUENCES=500 $(RUN) python -m pytest tests/faults tests/unit/files tests/functional/changes
 
 bench: .venv/ready java ## Measure against peers, as ratios; the result goes to docs/benchmarks.md
 	$(RUN) python -m benchmarks

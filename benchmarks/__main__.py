@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import against_dbt_spark, files
+from benchmarks import against_dbt_spark, changes, files
 
-BENCHMARKS = {"dbt-spark": against_dbt_spark.main, "files": files.main}
+BENCHMARKS = {"dbt-spark": against_dbt_spark.main, "files": files.main, "changes": changes.main}
 
 
 def main() -> None:

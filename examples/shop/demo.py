@@ -18,15 +18,26 @@ LAKE = Path(os.environ.get("PENSTOCK_LAKE") or PROJECT.parent.parent / "lake").r
 
 def main() -> int:
     os.environ["PENSTOCK_LAKE"] = str(LAKE)
-    built = dbtRunner().invoke(["build", "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)])
-    if not built.success:
+    if not _dbt("build"):
         return 1
     lake = penstock.connect(str(LAKE))
     console = Console()
     console.print(_relations(lake))
-    console.print(_customers(lake))
-    console.print(f"The lake is {LAKE}. `dbt run -s bronze staging` has nothing to do now, and starts no JVM.")
+    console.print(_shown(lake, "shop_marts.customer_value", "amount desc"))
+    console.print(_shown(lake, "shop_gold.sales_by_country", "country"))
+    console.print("An order is deleted upstream, and leaves silver and gold by its change alone:")
+    lake.sql("delete from shop_raw.orders where order_id = 104")
+    if not _dbt("run", "-s", "silver", "gold"):
+        return 1
+    console.print(_shown(lake, "shop_gold.sales_by_country", "country"))
+    console.print(
+        f"The lake is {LAKE}. `dbt run -s bronze staging silver gold` has nothing to do now, and starts no JVM."
+    )
     return 0
+
+
+def _dbt(*command: str) -> bool:
+    return bool(dbtRunner().invoke([*command, "--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]).success)
 
 
 def _relations(lake: penstock.Lake) -> Table:
@@ -43,9 +54,9 @@ def _relations(lake: penstock.Lake) -> Table:
     return table
 
 
-def _customers(lake: penstock.Lake) -> Table:
-    frame = lake.sql("select * from shop_marts.customer_value order by amount desc")
-    table = Table(title="shop_marts.customer_value (read by Spark)")
+def _shown(lake: penstock.Lake, name: str, order: str) -> Table:
+    frame = lake.sql(f"select * from {name} order by {order}")
+    table = Table(title=f"{name} (read by Spark)")
     for column in frame.columns:
         table.add_column(column)
     for row in frame.collect():

@@ -1,4 +1,4 @@
-"""One run of a file model in a process of its own, which dies, or stops, at the step that its orders name.
+"""One run of a file model, or of one that follows changes, in a process of its own, which dies, or stops, at the step that its orders name.
 
 python child.py '{"root": …, "landing": …, "kill": "planned"}'
 """
@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from penstock import files
+from penstock import changes, files
 from penstock.lake import connect
 from penstock.names import Name
 
@@ -29,15 +29,22 @@ def main(orders: dict) -> None:
             os.kill(os.getpid(), signal.SIGSTOP)
 
     lake = connect(orders["root"])
-    source = files.FileSource.from_mapping(
-        {"source_roots": [orders["landing"]], "safety_buffer_seconds": 0, **orders.get("source", {})}
-    )
     if orders.get("ready"):
         lake.spark.sql("select 1").collect()
         print("ready", flush=True)
     if orders.get("at"):
         # Several processes begin together.
         time.sleep(max(0.0, orders["at"] - time.time()))
+    if "changes" in orders:
+        followed = changes.ChangeSource.from_mapping(orders["changes"])
+        refresh = orders.get("full_refresh", False)
+        changes.merge_changes(
+            lake, Name.parse(orders["name"]), followed, orders["select"], full_refresh=refresh, step=step
+        )
+        return
+    source = files.FileSource.from_mapping(
+        {"source_roots": [orders["landing"]], "safety_buffer_seconds": 0, **orders.get("source", {})}
+    )
     report = files.ingest(
         lake,
         Name.parse(orders["name"]),

@@ -24,7 +24,11 @@ print(json.dumps(results))
 class TestNoJvm:
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
-        return {"people.csv": "id,name\n1,Ada\n2,Grace\n"}
+        return {
+            "people.csv": "id,name\n1,Ada\n2,Grace\n",
+            "followed.csv": "id,name\n1,Ada\n2,Grace\n",
+            "seeds.yml": "seeds: [{name: followed, config: {change_data_feed: true}}]",
+        }
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -35,6 +39,10 @@ class TestNoJvm:
             "landed.sql": """
 {{ config(materialized='incremental', source_roots=['landing'], safety_buffer_seconds=0) }}
 select id, name from @data
+""",
+            "changed.sql": """
+{{ config(materialized='incremental', incremental_strategy='cdf_merge', unique_key='id') }}
+select id, upper(name) as name from {{ ref('followed') }}
 """,
             "sources.yml": """
 sources:
@@ -92,7 +100,7 @@ models:
             ["docs", "generate"],
             ["source", "freshness"],
             ["debug"],
-            ["run", "-s", "staged", "over", "landed"],
+            ["run", "-s", "staged", "over", "landed", "changed"],
         )
         assert all(results.values()), results
         assert starts == 0
@@ -104,6 +112,15 @@ models:
         over = catalog["nodes"]["model.test.over"]
         assert over["metadata"]["comment"] == "People over zero"
         assert over["columns"]["id"]["comment"] == "the key"
+
+    def test_none_for_a_window_without_row_changes(self, project, java) -> None:
+        run_dbt(["build", "-s", "+changed"])
+        project.run_sql(f"optimize {project.test_schema}.followed")
+        project.run_sql(f"alter table {project.test_schema}.followed set tblproperties ('note' = 'x')")
+        before = project.adapter.lake.log_of(f"{project.test_schema}.changed").version
+        results, starts = self.run(project, java, ["run", "-s", "changed"])
+        assert (results, starts) == ({"run -s changed": True}, 0)
+        assert project.adapter.lake.log_of(f"{project.test_schema}.changed").version == before + 1
 
     def test_one_is_started_where_a_statement_needs_it(self, project, java) -> None:
         """The control: the count above is not zero because nothing counts."""

@@ -15,18 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from penstock import sql
+from penstock.changes import clauses
 from penstock.errors import PenstockError
 from penstock.names import quote
 
 if TYPE_CHECKING:
     from penstock.changes.model import ChangeModel
-
-_CLAUSES = {"WHERE", "GROUP", "HAVING", "QUALIFY", "WINDOW", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT"}
-_BEFORE_JOIN = {"LEFT", "RIGHT", "FULL", "OUTER", "INNER", "CROSS", "SEMI", "ANTI", "NATURAL"}
-_SIDED = {"LEFT", "RIGHT", "FULL", "SEMI", "ANTI"}
 
 
 @dataclass(frozen=True)
@@ -140,20 +136,20 @@ class Core:
     ) -> Core | str:
         """Find the clauses of the core in the text: the tree says what they are, the tokens where."""
         text, found = model.text, sql.tokens(model.text)
-        begin, end = _select_at(found, depth)
-        outer = _level(found, begin, end)
-        from_at = _from_in(outer)
+        begin, end = clauses.select_at(found, depth)
+        outer = clauses.outside(found, begin, end)
+        from_at = clauses.from_in(outer)
         if from_at is None:
             return "its FROM can't be found"
-        after = [i for i, token in enumerate(outer) if i > from_at and _is_clause(token)]
+        after = [i for i, token in enumerate(outer) if i > from_at and clauses.is_clause(token)]
         stop = outer[after[0]].start if after else found[end - 1].end + 1
         where_text = ""
         if after and outer[after[0]].text.upper() == "WHERE":
             until = outer[after[1]].start if len(after) > 1 else found[end - 1].end + 1
             where_text = text[outer[after[0]].start : until]
         from_text = text[outer[from_at].start : stop]
-        items = _items(text, outer[:from_at])
-        if len(items) != len(node.expressions) or len(_joins(from_text)) != sided:
+        items = clauses.items(text, outer[:from_at])
+        if len(items) != len(node.expressions) or len(clauses.sided_joins(from_text)) != sided:
             return "its parts can't be told apart"
         cut = [
             (quote(key) if projection is None else items[_index(node, projection)], key)
@@ -167,7 +163,7 @@ class Core:
         from_text, where_text = self.from_text, self.where_text
         if leaf.join in ("LEFT", "ANTI"):
             assert leaf.number is not None
-            start, end = _joins(from_text)[leaf.number]
+            start, end = clauses.sided_joins(from_text)[leaf.number]
             instead = "inner join" if leaf.join == "LEFT" else "left semi join"
             from_text = from_text[:start] + instead + from_text[end:]
             where_text = where_text if leaf.join == "ANTI" else ""
@@ -347,84 +343,5 @@ def _leaves_of(expression: exp.Expr, leaves: list[Leaf]) -> set[int]:
     return read
 
 
-def _level(found: list[Token], begin: int, end: int) -> list[Token]:
-    """The tokens of a run that stand outside of its parentheses."""
-    depth, level = 0, []
-    for token in found[begin:end]:
-        depth -= token.token_type == TokenType.R_PAREN
-        if depth == 0:
-            level.append(token)
-        depth += token.token_type == TokenType.L_PAREN
-    return level
-
-
-def _select_at(found: list[Token], depth: int) -> tuple[int, int]:
-    """The run of tokens of the SELECT that lies so many subqueries deep."""
-    begin, end = _bare(found, 0, len(found))
-    for _ in range(depth):
-        level = _level(found, begin, end)
-        at = _from_in(level)
-        assert at is not None
-        opening = found.index(level[at + 1])
-        begin, end = _bare(found, opening, _matching(found, opening) + 1)
-    return begin, end
-
-
-def _bare(found: list[Token], begin: int, end: int) -> tuple[int, int]:
-    while found[begin].token_type == TokenType.L_PAREN and _matching(found, begin) == end - 1:
-        begin, end = begin + 1, end - 1
-    return begin, end
-
-
-def _matching(found: list[Token], opening: int) -> int:
-    depth = 0
-    for index in range(opening, len(found)):
-        depth += (found[index].token_type == TokenType.L_PAREN) - (found[index].token_type == TokenType.R_PAREN)
-        if depth == 0:
-            return index
-    return len(found)
-
-
-def _from_in(level: list[Token]) -> int | None:
-    """Where FROM stands, which is not that of IS DISTINCT FROM."""
-    for index, token in enumerate(level):
-        if token.token_type == TokenType.FROM and level[index - 1].token_type != TokenType.DISTINCT:
-            return index
-    return None
-
-
-def _is_clause(token: Token) -> bool:
-    return token.text.upper() in _CLAUSES and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
-
-
-def _items(text: str, level: list[Token]) -> list[str]:
-    """The texts of a SELECT's items."""
-    start = 1
-    while level[start].token_type in (TokenType.DISTINCT, TokenType.ALL, TokenType.HINT):
-        start += 1
-    items, begin = [], level[start].start
-    for token in level[start:]:
-        if token.token_type == TokenType.COMMA:
-            items.append(text[begin : token.start])
-            begin = token.end + 1
-    last = level[-1]
-    return [*items, text[begin : last.end + 1]]
-
-
 def _index(node: exp.Select, projection: exp.Expr) -> int:
     return next(index for index, item in enumerate(node.expressions) if item is projection)
-
-
-def _joins(from_text: str) -> list[tuple[int, int]]:
-    """Where each JOIN that is not an inner one stands, with the words before it."""
-    found = sql.tokens(from_text)
-    level = _level(found, 0, len(found))
-    places = []
-    for index, token in enumerate(level):
-        if token.token_type == TokenType.JOIN:
-            first = index
-            while level[first - 1].text.upper() in _BEFORE_JOIN:
-                first -= 1
-            if {word.text.upper() for word in level[first:index]} & _SIDED:
-                places.append((level[first].start, token.end + 1))
-    return places

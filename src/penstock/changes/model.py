@@ -16,6 +16,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from penstock import sql
+from penstock.changes.clauses import closing
 from penstock.errors import NotFound, PenstockError
 from penstock.names import Name, quote
 from penstock.relations import digest
@@ -130,7 +131,7 @@ class _Expansion:
                 last = index + 2 * (len(table.parts) - 1)
                 replacement = self._relation(source, table, scope)
             elif token.token_type == TokenType.L_PAREN and found[index + 1].token_type == TokenType.WITH:
-                last = _closing(found, index)
+                last = closing(found, index)
                 replacement = f"({self._query(source, index + 1, last, scope)}\n)"
             elif self._is_qualified_column(source, index, end):
                 last = index + 2
@@ -154,16 +155,16 @@ class _Expansion:
             name, columns = found[index].text, ""
             index += 1
             if found[index].token_type == TokenType.L_PAREN:
-                closing = _closing(found, index)
-                columns = source.text[found[index].start : found[closing].end + 1]
-                index = closing + 1
+                end_of = closing(found, index)
+                columns = source.text[found[index].start : found[end_of].end + 1]
+                index = end_of + 1
             index += 1  # AS
-            closing = _closing(found, index)
-            body = f"(\n{self._query(source, index + 1, closing, scope)}\n)"
+            end_of = closing(found, index)
+            body = f"(\n{self._query(source, index + 1, end_of, scope)}\n)"
             if columns:
                 body = f"(select * from {body} as {quote(name)}{columns})"
             scope = {**scope, name.lower(): body}
-            index = closing + 1
+            index = end_of + 1
             if found[index].token_type != TokenType.COMMA:
                 break
             index += 1
@@ -217,13 +218,3 @@ class _Expansion:
             return False
         dots = (found[index + 1].token_type, found[index + 3].token_type) == (TokenType.DOT, TokenType.DOT)
         return dots and (found[index].text.lower(), found[index + 2].text.lower()) in source.qualifiers
-
-
-def _closing(found: list[Token], index: int) -> int:
-    """Where the parenthesis closes that opens here."""
-    depth = 0
-    for at in range(index, len(found)):
-        depth += (found[at].token_type == TokenType.L_PAREN) - (found[at].token_type == TokenType.R_PAREN)
-        if depth == 0:
-            return at
-    raise PenstockError("A parenthesis is not closed")

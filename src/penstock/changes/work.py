@@ -8,12 +8,13 @@ import re
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.changes import merge
 from penstock.changes.model import ChangeModel
 from penstock.changes.plan import ChangePlan
+from penstock.changes.report import Merged, MergeReport
 from penstock.changes.shape import Keys, Rows, Whole, shape_of
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
@@ -48,56 +49,6 @@ _KEPT_PLANS = 100
 _FILE_GONE = re.compile(r"FILE_NOT_EXIST|FileNotFound|DELTA_CHANGE_DATA_FILE_NOT_FOUND|DELTA_FILE_NOT_FOUND")
 _FEED_GONE = ("DELTA_MISSING_CHANGE_DATA", "DELTA_LOG_FILE_NOT_FOUND", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
               "DELTA_VERSIONS_NOT_CONTIGUOUS", "DELTA_CANNOT_TIME_TRAVEL", "DELTA_VERSION_NOT_FOUND")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Merged:
-    """One window that came in.
-
-    >>> print(Merged(spans="silver.products 4 to 9", inserted=3, updated=1, deleted=2, seconds=1.1, version=7))
-    silver.products 4 to 9 · 3 inserted, 1 updated, 2 deleted · 1.1 s
-    """
-
-    spans: str
-    inserted: int
-    updated: int
-    deleted: int
-    seconds: float
-    version: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.spans} · {self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted · "
-            f"{self.seconds:.1f} s"
-        )
-
-
-@dataclass
-class MergeReport:
-    """What a run did."""
-
-    windows: list[Merged] = field(default_factory=list)
-    shape: str = ""
-    """How the table is kept: by rows, by keys, or as a whole."""
-    version: int | None = None
-    """The table's Delta version after the run."""
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def rows_inserted(self) -> int:
-        return sum(window.inserted for window in self.windows)
-
-    @property
-    def rows_updated(self) -> int:
-        return sum(window.updated for window in self.windows)
-
-    @property
-    def rows_deleted(self) -> int:
-        return sum(window.deleted for window in self.windows)
-
-    @property
-    def nothing_new(self) -> bool:
-        return not self.windows
 
 
 def merge_changes(
@@ -154,6 +105,8 @@ class ChangeWork:
         self._current: dict[Name, Table] = {}
         """The sources as they were when the run began: it goes so far, and no further."""
         self._refresh = False
+        self._to_the_end = False
+        """Whether a window failed that ended earlier: the next one takes all there is."""
         self._looked = False
         self._running: _Running | None = None
 
@@ -209,13 +162,17 @@ class ChangeWork:
             change = self._change(plan)
             with Views(self.runner) as views, self.runner.tagged(note):
                 (self._replace if plan.replace else self._merge)(plan, change, views, note)
-        except Gap as gap:
-            self._give_up(plan, gap)
-        except StatementError as error:
-            if lost_a_race(error.condition):
+        except PenstockError as error:
+            if isinstance(error, StatementError) and lost_a_race(error.condition):
                 raise Lost(str(error)) from error
-            self._explain(error, plan)
-            raise
+            problem = self._explained(error, plan)
+            if isinstance(problem, Gap):
+                self._give_up(plan, problem)
+            if self._has_moved_on(plan):
+                # What is wrong at that version may be right at a later one: a plan that fails must not block for ever.
+                self._current, self._to_the_end = {}, True
+                raise Unrunnable(str(problem)) from error
+            raise problem from error
         self._step("committed")
 
     # Planning
@@ -255,7 +212,7 @@ class ChangeWork:
                 where=log.location,
             )
         log.check_continuous(known, current.version)
-        limit = self.source.cdf_max_versions
+        limit = None if self._to_the_end else self.source.cdf_max_versions
         end = current.version if limit is None else min(current.version, known.end + limit)
         return Span(str(name), log.location, current.id, known.end, end, log.digest(end), known.commit)
 
@@ -388,19 +345,22 @@ class ChangeWork:
 
     # What went wrong
 
-    def _explain(self, error: StatementError, plan: ChangePlan) -> None:
-        known = merge.explained(error, self.source.unique_key, str(self.name))
-        if known is not None:
-            raise known from error
+    def _explained(self, error: PenstockError, plan: ChangePlan) -> PenstockError:
+        if not isinstance(error, StatementError):
+            return error
         if (error.condition or "").startswith(_FEED_GONE) or _FILE_GONE.search(str(error)):
-            self._give_up(
-                plan,
-                Gap(
-                    f"Changes of {plan} are gone from disk, cleaned up by VACUUM or by hand: "
-                    f"{str(error).splitlines()[0][:300]}",
-                    where=", ".join(span.location for span in plan.spans),
-                ),
+            return Gap(
+                f"Changes of {plan} are gone from disk, cleaned up by VACUUM or by hand: "
+                f"{str(error).splitlines()[0][:300]}",
+                where=", ".join(span.location for span in plan.spans),
             )
+        return merge.explained(error, self.source.unique_key, str(self.name)) or error
+
+    def _has_moved_on(self, plan: ChangePlan) -> bool:
+        """Whether there are later versions to try instead; once a run."""
+        return not self._to_the_end and any(
+            Table.open(span.location, self.lake.storage_options, files=False).version > span.end for span in plan.spans
+        )
 
     def _give_up(self, plan: ChangePlan, gap: Gap) -> None:
         if plan.replace:

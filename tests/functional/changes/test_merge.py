@@ -1,0 +1,252 @@
+"""One window at a time: what is written, and what is refused with nothing changed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from penstock import PenstockError
+
+PLAIN = "select id, name from {s}.a"
+
+
+@pytest.fixture
+def a(world):
+    world.sql("create table {s}.a {feed} as select id, concat('n', id) as name, id % 3 as g from range(10)")
+    return world
+
+
+def test_every_kind_of_change_in_one_window(a):
+    select = "select id, name from {s}.a where g <> 2"
+    assert a.merge(select).rows_inserted == 7
+    for text in (
+        "insert into {s}.a values (20, 'new', 0), (21, 'gone again', 0)",
+        "update {s}.a set name = 'changed' where id = 1",
+        "update {s}.a set g = 2 where id = 3",  # ceases to match
+        "update {s}.a set g = 0 where id = 2",  # begins to match
+        "delete from {s}.a where id in (4, 21)",
+        "update {s}.a set id = case id when 6 then 7 else 6 end where id in (6, 7)",  # trade keys
+        "insert overwrite {s}.a select * from {s}.a",
+        "update {s}.a set name = 'there' where id = 9",
+        "update {s}.a set name = 'n9' where id = 9",  # and back
+        "optimize {s}.a",
+    ):
+        a.sql(text)
+    report = a.merge(select)
+    a.check(select)
+    assert (report.rows_inserted, report.rows_updated, report.rows_deleted) == (2, 3, 2)
+    assert report.shape == "rows"
+    assert a.merge(select).nothing_new
+
+
+def test_rows_that_do_not_change_are_not_in_the_targets_feed(a):
+    a.merge(PLAIN, properties={"delta.enableChangeDataFeed": "true"})
+    a.sql("update {s}.a set g = 7")
+    a.sql("update {s}.a set name = 'x' where id = 1")
+    a.merge(PLAIN)
+    version = a.log().version
+    changes = a.sql(f"select id, _change_type from table_changes('{{s}}.target', {version})").collect()
+    assert sorted(tuple(row) for row in changes) == [(1, "update_postimage"), (1, "update_preimage")]
+
+
+def test_from_python_by_changes(a):
+    select = "select id, upper(name) as name from @changes where id < 5"
+    for _ in range(2):
+        a.merge(select, source=f"{a.schema}.a")
+        a.check("select id, upper(name) as name from {s}.a where id < 5")
+        a.sql("delete from {s}.a where id = 1")
+
+
+def test_kinds_of_values_that_can_not_be_compared(world):
+    world.sql(
+        "create table {s}.a {feed} as select id, map('k', id, 'none', null) as m, parse_json(concat('[', id, ']')) as v, "
+        "named_struct('x', id, 'm', map(1, 'a')) as s, array(id) as xs, cast('nan' as double) as d from range(4)"
+    )
+    select = "select id, m, v, s, xs, d from {s}.a"
+    world.merge(select)
+    world.sql("update {s}.a set m = map('k', id) where id = 1")
+    world.sql("update {s}.a set v = parse_json('{{\"a\": 1}}') where id = 2")
+    world.sql("update {s}.a set d = d")
+    report = world.merge(select)
+    assert (report.rows_inserted, report.rows_updated, report.rows_deleted) == (0, 2, 0)
+    shown = "select id, to_json(m) as m, to_json(v) as v, s.x, to_json(s.m) as sm, xs, d from "
+    assert world.rows(shown + "{s}.target") == world.rows(shown + "{s}.a")
+
+
+def test_duplicate_and_null_keys_show_an_example_and_change_nothing(a):
+    select = "select g as k, name from {s}.a where id < 2"
+    a.merge(select, "k")
+    before = a.rows("select * from {s}.target")
+    for text, example in (
+        ("update {s}.a set g = 0 where id = 1", '{"k":0}'),
+        ("update {s}.a set g = null where id = 1", '{"k":null}'),
+    ):
+        a.sql(text)
+        with pytest.raises(PenstockError, match=r"unique_key|another row") as caught:
+            a.merge(select, "k")
+        assert example in str(caught.value)
+        assert a.rows("select * from {s}.target") == before
+    a.sql("update {s}.a set g = 5 where id = 1")
+    a.merge(select, "k")
+    a.check(select)
+    # Twice the same new row.
+    a.sql("insert into {s}.a values (1, 'n1', 6), (1, 'n1', 6)")
+    with pytest.raises(PenstockError, match="more than once"):
+        a.merge(select, "k")
+
+
+def test_windows_of_so_many_versions(a):
+    a.merge(PLAIN)
+    for index in range(5):
+        a.sql(f"update {{s}}.a set name = 'v{index}' where id = {index}")
+    report = a.merge(PLAIN, cdf_max_versions=2)
+    assert [window.updated for window in report.windows] == [2, 2, 1]
+    a.check(PLAIN)
+
+
+def test_a_window_without_row_changes_is_remembered_without_spark(a):
+    a.merge(PLAIN)
+    a.sql("insert into {s}.a values (11, 'x', 1)")
+    a.merge(PLAIN)
+    a.sql("optimize {s}.a")
+    a.sql("alter table {s}.a set tblproperties ('note' = 'x')")
+    code = (
+        "import sys, penstock\n"
+        f"lake = penstock.connect({a.lake.root!r})\n"
+        f"report = lake.merge_changes({a.target!r}, key='id', select={PLAIN.format(s=a.schema)!r})\n"
+        "assert report.nothing_new\n"
+        "assert 'pyspark' not in sys.modules and 'pandas' not in sys.modules\n"
+    )
+    version, plans = a.log().version, len(list(a.path().glob("_checkpoint/sources/*")))
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert a.log().version == version + 1
+    assert len(list(a.path().glob("_checkpoint/sources/*"))) == plans + 1
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert a.log().version == version + 1
+
+
+def test_replace_and_restore_of_the_source_are_read_across(a):
+    a.merge(PLAIN)
+    before = a.log("a").version
+    a.sql("create or replace table {s}.a {feed} as select id, 'r' as name, 0L as g from range(3, 12)")
+    a.merge(PLAIN)
+    a.check(PLAIN)
+    a.sql(f"restore table {{s}}.a to version as of {before}")
+    a.merge(PLAIN)
+    a.check(PLAIN)
+    # Another type of a column, in a replace: what the feed can't read is told by the versions around it.
+    a.sql("create or replace table {s}.a {feed} as select cast(id as string) as id, name from {s}.a where id <> 2")
+    a.merge(PLAIN, on_schema_change="sync_all_columns")
+    a.check(PLAIN)
+
+
+def test_columns_dropped_and_widened(world):
+    world.sql(
+        "create table {s}.a (id bigint, name string, n int, more string) tblproperties ("
+        "'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')"
+    )
+    world.sql("insert into {s}.a values (1, 'a', 1, 'm'), (2, 'b', 2, 'm'), (3, 'c', 3, 'm')")
+    select = "select id, name, n from {s}.a"
+    world.merge(select)
+    world.sql("update {s}.a set n = 5 where id = 1")
+    world.sql("alter table {s}.a drop column more")
+    world.sql("delete from {s}.a where id = 2")
+    world.sql("alter table {s}.a alter column n type bigint")
+    world.sql("update {s}.a set n = 5000000000 where id = 3")
+    world.merge(select, on_schema_change="sync_all_columns")
+    world.check(select)
+    world.sql("alter table {s}.a rename column name to title")
+    world.sql("update {s}.a set title = 'z' where id = 1")
+    renamed = "select id, title as name, n from {s}.a"
+    with pytest.raises(PenstockError, match=r"name of .* was renamed to title by version \d+.*--full-refresh"):
+        world.merge(renamed)
+    world.merge(renamed, on_cdf_gap="full_refresh")
+    world.check(renamed)
+
+
+def no_change(world, match: str, select: str = PLAIN) -> None:
+    version, rows = world.log().version, world.rows("select * from {s}.target")
+    with pytest.raises(PenstockError, match=match):
+        world.merge(select)
+    assert (world.log().version, world.rows("select * from {s}.target")) == (version, rows)
+
+
+def healed(world, select: str = PLAIN) -> None:
+    report = world.merge(select, on_cdf_gap="full_refresh")
+    assert any("built anew" in warning for warning in report.warnings)
+    world.check(select)
+
+
+def test_gaps_in_the_log(a):
+    a.merge(PLAIN)
+    a.sql("update {s}.a set name = 'x' where id = 1")
+    a.sql("update {s}.a set name = 'y' where id = 2")
+    log = a.path("a") / "_delta_log"
+    hidden = log / f"{1:020}.json"
+    # A checkpoint, so that the table can be read without that commit.
+    a.lake.spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
+        a.lake.spark._jsparkSession, str(a.path("a"))
+    ).checkpoint()
+    hidden.unlink()
+    (log / f"{0:020}.json").unlink()
+    no_change(a, rf"{a.schema}.a was cleaned up: its versions 1 to 2 are needed, and 1 is gone.*full_refresh")
+    healed(a)
+
+
+def test_the_feed_was_off(a):
+    a.merge(PLAIN)
+    a.sql("alter table {s}.a set tblproperties ('delta.enableChangeDataFeed' = 'false')")
+    no_change(a, r"has no change data feed.*ALTER TABLE")
+    a.sql("alter table {s}.a set tblproperties ('delta.enableChangeDataFeed' = 'true')")
+    a.sql("update {s}.a set name = 'fine' where id = 1")
+    a.merge(PLAIN)
+    a.check(PLAIN)
+    a.sql("alter table {s}.a set tblproperties ('delta.enableChangeDataFeed' = 'false')")
+    a.sql("update {s}.a set name = 'unseen' where id = 2")
+    a.sql("alter table {s}.a set tblproperties ('delta.enableChangeDataFeed' = 'true')")
+    no_change(a, r"was off at version 5 \(since 4\)")
+    healed(a)
+
+
+def test_change_files_are_gone(a):
+    a.merge(PLAIN)
+    a.sql("update {s}.a set name = 'x' where id = 1")
+    shutil.rmtree(a.path("a") / "_change_data")
+    no_change(a, r"a 1 to 1 are gone from disk.*full_refresh")
+    no_change(a, r"a 1 to 1 are gone from disk.*full_refresh")
+    healed(a)
+
+
+def test_a_log_made_anew_at_the_same_place(a):
+    a.merge(PLAIN)
+    a.lake.sql(f"drop table {a.schema}.a")
+    a.sql("create table {s}.a {feed} as select id, 'other' as name from range(3)")
+    no_change(a, rf"{a.schema}.a was made anew")
+    healed(a)
+    a.sql("insert into {s}.a values (7, 'x')")
+    a.merge(PLAIN)
+    a.check(PLAIN)
+
+
+def test_a_target_restored_and_a_target_changed_by_others(a):
+    a.merge(PLAIN)
+    a.sql("update {s}.a set name = 'x' where id = 1")
+    a.merge(PLAIN)
+    a.sql("delete from {s}.target where id = 5")
+    a.sql("update {s}.a set name = 'y' where id = 2")
+    report = a.merge(PLAIN)
+    assert any("changed by a DELETE of another" in warning for warning in report.warnings)
+    a.sql("restore table {s}.target to version as of 0")
+    no_change(a, "restored to an older version")
+    a.merge(PLAIN, full_refresh=True)
+    a.check(PLAIN)
+
+
+def test_a_changed_model_is_warned_about(a):
+    a.merge(PLAIN)
+    a.sql("update {s}.a set name = 'x' where id = 1")
+    report = a.merge("select id, upper(name) as name from {s}.a")
+    assert any("has changed since the last run" in warning for warning in report.warnings)

@@ -1,0 +1,155 @@
+"""How a model's SQL is written out, and how its table is kept: no Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from penstock import PenstockError
+from penstock.changes.model import ChangeModel
+from penstock.changes.shape import Keys, Rows, Whole, shape_of
+from penstock.lake import Lake, connect
+from penstock.names import Name
+from penstock.relations import View
+
+TARGET = Name("gold", "t")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    root: Path = tmp_path_factory.mktemp("lake")
+    for name in ("a", "b"):
+        columns = {"id": pa.array([1], pa.int64()), "n": pa.array([1], pa.int64()), f"only_{name}": pa.array([1])}
+        write_deltalake(str(root / "s" / name), pa.table(columns))
+    lake = connect(str(root))
+    for name, query in (
+        ("v", "select id, n from s.a where n > 1 -- a note"),
+        ("w", "with x as (select * from s.v) select * from x"),
+    ):
+        lake.storage.write(f"s/{name}/_view.json", View(query, ()).to_bytes())
+    return lake
+
+
+def read(lake: Lake, text: str) -> ChangeModel:
+    return ChangeModel.read(lake, text, TARGET)
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "tables"),
+    [
+        ("select id from s.a", "select id from P0 as `a`", "a"),
+        ("select x.id from s.a x, s.b as y;", "select x.id from P0 x, P1 as y", "ab"),
+        ("select s.a.id, a.n from `s`.`a`", "select `a`.id, a.n from P0 as `a`", "a"),
+        ("select 's.a' from spark_catalog.s.a -- s.b", "select 's.a' from P0 as `a`", "a"),
+        ("select id from s.v", "select id from ( select id, n from P0 as `a` where n > 1 ) as `v`", "a"),
+        ("select 1 from s.w", "select 1 from ( select * from ( select * from ( select id, n from P0 as `a` where n > 1 ) as `v` ) as `x` ) as `w`", "a"),
+        ("with c as (select id from s.a) select 1 from c join c d on c.id = d.id",
+         "select 1 from ( select id from P0 as `a` ) as `c` join ( select id from P1 as `a` ) d on c.id = d.id", "aa"),
+        ("with c(k) as (select id from s.a), unused as (select 1 from s.b) select k from c",
+         "select k from (select * from ( select id from P0 as `a` ) as `c`(k)) as `c`", "a"),
+        ("select 1 from (with c as (select 1 from s.a) select * from c) z",
+         "select 1 from (select * from ( select 1 from P0 as `a` ) as `c` ) z", "a"),
+        ("select 1 from s.a version as of 3 join s.b using (id)", "select 1 from s.a version as of 3 join P0 as `b` using (id)", "b"),
+    ],
+)  # fmt: skip
+def test_written_out(lake, text, expected, tables):
+    model = read(lake, text)
+    assert words(model.bind([f"P{index}" for index in range(len(model.places))])) == expected
+    assert "".join(place.name.identifier for place in model.places) == tables
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("select 1 from nowhere", "no relation of the lake"),
+        ("select 1 from s.nothing", "no such relation"),
+        ("select 1 from delta.`/x`", "no relation of the lake"),
+        ("select 1 from gold.t", "reads itself"),
+        ("with recursive r as (select 1) select * from r", "recursive"),
+        ("select from where", "can't be taken apart"),
+        ("delete from s.a", "one SELECT"),
+    ],
+)
+def test_refused(lake, text, said):
+    with pytest.raises(PenstockError, match=said):
+        read(lake, text)
+
+
+SHAPES = [
+    ("select id, n * 2 as d from s.a where n > 1 order by id", Rows),
+    ("select id from s.a union all select id from s.b", Rows),
+    ("select a.id from s.a join s.b on a.id = b.id cross join s.v", Rows),
+    ("select id, e from s.a lateral view explode(array(1, 2)) x as e", Rows),
+    ("select a.id, only_b from s.a left join s.b on a.id = b.id", Keys),
+    ("select a.id from s.a left outer join s.b on a.id = b.id join s.v on v.id = a.id", Keys),
+    ("select a.id from s.a left anti join s.b on a.id = b.id", Keys),
+    ("select id, sum(n) as n from s.a group by id having sum(n) > 3", Keys),
+    ("select a.n as id, count(*) as c from s.a group by all", Keys),
+    ("select id, max(n) over (partition by id) as m from s.a", Keys),
+    ("select id from (select *, row_number() over (partition by id order by n) as r from s.a) where r = 1", Keys),
+    ("select id from s.a qualify row_number() over (partition by id order by n) = 1", Keys),
+    ("select distinct id from s.a", Keys),
+    # The key, or an inner join, depends on what may be missing.
+    ("select b.id from s.a left join s.b on a.id = b.id", Whole),
+    ("select coalesce(b.id, 0) as id from s.a left join s.b on a.id = b.id", Whole),
+    ("select a.id from s.a left join s.b on a.id = b.id join s.v on v.id = b.n", Whole),
+    ("select a.id from s.a full join s.b on a.id = b.id", Whole),
+    ("select a.id from s.a right join s.b on a.id = b.id", Whole),
+    ("select id from s.a where id in (select id from s.b)", Whole),
+    ("select id from s.a union select id from s.b", Whole),
+    ("select a.id, t.m from s.a join (select id, max(n) as m from s.b group by id) t on t.id = a.id", Whole),
+]
+
+
+@pytest.mark.parametrize(("text", "shape"), SHAPES)
+def test_shapes(lake, text, shape):
+    assert isinstance(shape_of(read(lake, text), ("id",), "here"), shape)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("select id from s.a limit 3", "LIMIT"),
+        ("select id from s.a tablesample (3 rows)", "TABLESAMPLE"),
+        ("select id, uuid() as u from s.a", r"uuid\(\)"),
+        ("select id, now() as u from s.a", r"now\(\)"),
+        ("select id, current_date as u from s.a", r"current_date\(\)"),
+        ("select sum(n) as id from s.a", "aggregates without its key"),
+        ("select max(id) as id, n from s.a group by n", "aggregates without its key"),
+        ("select id, sum(n) over (order by id) as n from s.a", "looks across keys"),
+        ("select n, count(*) as c from s.a group by n", "no such column"),
+    ],
+)
+def test_shapes_that_are_refused(lake, text, said):
+    with pytest.raises(PenstockError, match=said):
+        shape_of(read(lake, text), ("id",), "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "expected"),
+    [
+        ("select a.id, b.n from s.a a left join s.b b on a.id = b.id where b.id is null", 0,
+         "select a.id from P0 a left join P1 b on a.id = b.id where b.id is null"),
+        ("select a.id, b.n from s.a a left join s.b b on a.id = b.id where b.id is null", 1,
+         "select a.id from P0 a inner join P1 b on a.id = b.id"),
+        ("select a.id from s.a a cross join s.v left anti join s.b b on a.id = b.id where a.n > 1", 2,
+         "select a.id from P0 a cross join ( select id, n from P1 as `a` where n > 1 ) as `v` left semi join P2 b on a.id = b.id where a.n > 1"),
+        ("select n + 1 as id, sum(only_a) as x from s.a where n > 2 group by 1 having sum(only_a) > 1", 0,
+         "select n + 1 as id from P0 as `a` where n > 2"),
+        ("select k as id, m from (select *, id as k, max(n) over (partition by id) as m from s.a) where m > 3", 0,
+         "select id as k from P0 as `a`"),
+    ],
+)  # fmt: skip
+def test_touched_keys(lake, text, place, expected):
+    model = read(lake, text)
+    shape = shape_of(model, ("id",), "here")
+    assert isinstance(shape, Keys)
+    bound = ChangeModel(shape.core.touched(place), model.places).bind([f"P{i}" for i in range(len(model.places))])
+    assert words(bound) == expected
