@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import against_dbt_spark
+from benchmarks import against_dbt_spark, windows
 
-BENCHMARKS = {"dbt-spark": against_dbt_spark.main}
+BENCHMARKS = {"dbt-spark": against_dbt_spark.main, "windows": windows.main}
 
 
 def main() -> None:

@@ -174,7 +174,8 @@ class FileSelect:
         assert self._path is not None
         parts = []
         for item in dated:
-            value = F.lit(item.moment.strftime("%Y-%m-%d %H:%M:%S+00:00")).cast("timestamp").cast(self._path.type)
+            text = item.moment.strftime("%Y-%m-%d" if self._path.type == "date" else "%Y-%m-%d %H:%M:%S+00:00")
+            value = F.lit(text).cast(self._path.type)
             parts.append(frames.frame(self._paths([item]), shape, self._model.virtual).withColumn(DATE, value))
         return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
 
