@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from dbt.tests.util import patch_microbatch_end_time, run_dbt_and_capture
+from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 
 from penstock.files import listing
 
@@ -97,5 +97,7 @@ where d.id >= 0 or d.kind = 3
         )
         assert rows(project, "dated") == rows(project, "packed") == [10, 11, 42]
         assert rows(project, "added") == expected
+        shown = run_dbt(["show", "-s", "dated", "--limit", "1"])
+        assert [row.values()[0] for row in shown.results[0].agate_table.rows] == [500]
         _, said = run("2026-04-06", "-s", "added")
         assert "OK nothing new" in said

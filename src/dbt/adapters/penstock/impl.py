@@ -32,7 +32,7 @@ from penstock.names import Name, check_part, quote
 from penstock.relations import FILE_FORMATS, Link
 from penstock.runner import Runner
 from penstock.sql import statements
-from penstock.windows import Target, WindowRun, WindowRuns, WindowSettings
+from penstock.windows import FileSelect, TableSelect, Target, WindowRun, WindowRuns, WindowSettings
 
 if TYPE_CHECKING:
     import agate
@@ -363,6 +363,8 @@ class PenstockAdapter(SQLAdapter):
     ) -> str:
         """A file model's query over one batch of its files; nothing comes in."""
         with self.connections.exception_handler(sql):
+            if model["config"].get("source_path"):
+                return self._window_files(self._window_target(relation, model), sql, model).preview()
             return files.preview(
                 self.lake,
                 relation.name_in_lake,
@@ -395,10 +397,8 @@ class PenstockAdapter(SQLAdapter):
             run = self._window_run(relation, model, full_refresh)
             target, window = self._window_target(relation, model), window_model.window_of(model)
             if file_model.is_file_model(model["config"]):
-                source, base = self._file_source(model), self.connections.project_root
-                select = window_model.file_select(target, sql, source, base, self._listings)
-            else:
-                select = window_model.table_select(target, sql, window, run)
+                return window_model.response(run.run(window, target, self._window_files(target, sql, model)))
+            select = TableSelect(self.lake, sql, window, fixed=not run.packed)
             return window_model.response(run.run(window, target, select))
 
     def _window_run(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> WindowRun:
@@ -410,6 +410,10 @@ class PenstockAdapter(SQLAdapter):
             return WindowRun(target, request, warn=logger.warning)
 
         return self._window_runs.of(str(model["unique_id"]), begin)
+
+    def _window_files(self, target: Target, sql: str, model: Mapping[str, Any]) -> FileSelect:
+        base = self.connections.project_root
+        return window_model.file_select(target, sql, self._file_source(model), base, self._listings)
 
     def _window_target(self, relation: PenstockRelation, model: Mapping[str, Any]) -> Target:
         settings = WindowSettings.from_config(model["config"], str(model["unique_id"]))
