@@ -199,8 +199,11 @@ class TestTypes:
     def models(self) -> dict[str, str]:
         made = {f"{name}.sql": TYPED % expression for name, expression in self.TYPES.items()}
         for name in self.TYPES:
-            config = "days_per_batch=1" if name == "texts" else "days_per_batch=2"
-            text = windowed(config, "id, at", "at").replace("'events'", f"'{name}'").replace("2026-03-30", "2025-12-30")
+            text = (
+                windowed("days_per_batch=3", "id, at", "at")
+                .replace("'events'", f"'{name}'")
+                .replace("2026-03-30", "2025-12-30")
+            )
             made[f"of_{name}.sql"] = text
         return made
 
