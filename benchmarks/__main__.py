@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import against_dbt_spark, changes, files
+from benchmarks import against_dbt_spark, changes, files, windows
 
-BENCHMARKS = {"dbt-spark": against_dbt_spark.main, "files": files.main, "changes": changes.main}
+BENCHMARKS = {
+    "dbt-spark": against_dbt_spark.main,
+    "files": files.main,
+    "changes": changes.main,
+    "windows": windows.main,
+}
 
 
 def main() -> None:

@@ -12,14 +12,14 @@ from pathlib import Path
 from benchmarks.report import Measurement, show
 from penstock.jars import delta_jars
 
-_PEER = "dbt-spark, session method"
-_PROJECT = """
+PEER = "dbt-spark, session method"
+PROJECT = """
 name: bench
 version: "1.0"
 profile: bench
 models: {bench: {+file_format: delta}}
 """
-_OURS = """
+OURS = """
 bench:
   target: dev
   outputs:
@@ -53,7 +53,7 @@ select id, concat('old ', id) as name, id % 7 as k from range(1000000)
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        ours, theirs = _project(Path(folder) / "ours", _OURS), _project(Path(folder) / "theirs", _theirs())
+        ours, theirs = _project(Path(folder) / "ours", OURS), _project(Path(folder) / "theirs", peer_profile())
         measurements = [
             _compare("the first model of a cold start", ours, theirs, ["-s", "tiny_00"]),
             _compare("50 tiny table models", ours, theirs, ["-s", "tiny_*"], target=0.4),
@@ -64,24 +64,24 @@ def main() -> None:
 
 
 def _compare(work: str, ours: Path, theirs: Path, select: list[str], target: float | None = None) -> Measurement:
-    return Measurement(work, _run(ours, *select), _PEER, _run(theirs, *select), target)
+    return Measurement(work, run(ours, *select), PEER, run(theirs, *select), target)
 
 
 def _unchanged(ours: Path, theirs: Path) -> Measurement:
     """Views that are as they were: nothing to do, and no JVM to start for it."""
     select = ["-s", "view_*"]
     for project in (ours, theirs):
-        _run(project, *select)
+        run(project, *select)
     return _compare("`dbt run` of 20 views with nothing to do", ours, theirs, select, target=0.2)
 
 
 def _merge(ours: Path, theirs: Path) -> Measurement:
     for project in (ours, theirs):
-        _run(project, "-s", "merged")
+        run(project, "-s", "merged")
     return _compare("merge of 1 % into 1 M rows", ours, theirs, ["-s", "merged"])
 
 
-def _run(project: Path, *select: str) -> float:
+def run(project: Path, *select: str) -> float:
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "dbt.cli.main", "run", *select, "--profiles-dir", "."],
@@ -100,7 +100,7 @@ def _run(project: Path, *select: str) -> float:
 def _project(folder: Path, profile: str) -> Path:
     models = folder / "models"
     models.mkdir(parents=True)
-    (folder / "dbt_project.yml").write_text(_PROJECT)
+    (folder / "dbt_project.yml").write_text(PROJECT)
     (folder / "profiles.yml").write_text(profile)
     for number in range(50):
         (models / f"tiny_{number:02}.sql").write_text(
@@ -114,7 +114,7 @@ def _project(folder: Path, profile: str) -> Path:
     return folder
 
 
-def _theirs() -> str:
+def peer_profile() -> str:
     import shutil
 
     import pyspark

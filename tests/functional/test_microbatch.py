@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 from deltalake import DeltaTable
 
 from penstock.windows import work
+from tests.conftest import SESSION
 
 EVENTS = """
 {{ config(materialized='table', event_time='at') }}
@@ -170,7 +172,8 @@ class TestAppendTheOpenWindow:
 TYPED = """
 {{ config(materialized='table', event_time='at') }}
 select id, %s as at from (
-  select id, timestamp '2025-12-30 00:00:00+00:00' + make_interval(0, 0, 0, 0, cast(id * 8 as int)) as moment from range(15)
+  select id, date_add(date '2025-12-30', cast(id div 3 as int)) as day, make_interval(0, 0, 0, 0, cast(id * 8 as int)) as after
+  from range(15)
 )
 """
 
@@ -178,20 +181,29 @@ select id, %s as at from (
 class TestTypes:
     """Five days over a year's end, three rows a day, whatever the type of the column, in a zone that is not UTC."""
 
-    TYPES = {
-        "dates": "to_date(to_utc_timestamp(moment, 'UTC'))",
-        "zoned": "moment",
-        "unzoned": "cast(moment as timestamp_ntz)",
-        "texts": "date_format(moment, 'yyyyMMdd')",
-        "iso_texts": "date_format(moment, \"yyyy-MM-dd'T'HH:mm:ss\")",
+    TYPES: ClassVar[dict[str, str]] = {
+        "dates": "day",
+        "zoned": "timestamp '2025-12-30 00:00:00+00:00' + after",
+        "unzoned": "timestamp_ntz '2025-12-30 00:00:00' + after",
+        "texts": "date_format(day, 'yyyyMMdd')",
+        "iso_texts": "concat(day, 'T', lpad(cast(8 * (id % 3) as string), 2, '0'), ':00:00')",
+        "zoned_texts": "concat(day, 'T', lpad(cast(8 * (id % 3) as string), 2, '0'), ':30:00-00:30')",
     }
+
+    @pytest.fixture(scope="class")
+    def penstock_target(self, penstock_target: dict[str, object]) -> dict[str, object]:
+        zone = {"spark.sql.session.timeZone": "America/New_York"}
+        return {**penstock_target, "session": {**SESSION, "spark_config": {**SESSION["spark_config"], **zone}}}
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         made = {f"{name}.sql": TYPED % expression for name, expression in self.TYPES.items()}
         for name in self.TYPES:
-            config = "days_per_batch=1" if name == "texts" else "days_per_batch=2"
-            text = windowed(config, "id, at", "at").replace("'events'", f"'{name}'").replace("2026-03-30", "2025-12-30")
+            text = (
+                windowed("days_per_batch=3", "id, at", "at")
+                .replace("'events'", f"'{name}'")
+                .replace("2026-03-30", "2025-12-30")
+            )
             made[f"of_{name}.sql"] = text
         return made
 

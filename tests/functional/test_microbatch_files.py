@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from dbt.tests.util import patch_microbatch_end_time, run_dbt_and_capture
+from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 
 from penstock.files import listing
 
@@ -53,7 +53,9 @@ where d.id >= 0 or d.kind = 3
             "packed.sql": model("select id, _date as day from @data", "day", f"{path}, days_per_batch=3"),
             "added.sql": model("select id, _date from @data", "_date", f"{path}, delete_before_insert=false"),
             "flat.sql": model(
-                "select id, at from @data where kind = 0 or kind = 1 or kind = 2", "at", "source_roots=['landing/flat']"
+                "select id, at from @data where kind = 0 or kind = 1 or kind = 2",
+                "at",
+                "source_roots=['landing/flat'], days_per_batch=2",
             ),
             "joined.sql": model(joined, "moment", "source_roots=['landing/flat'], days_per_batch=4"),
         }
@@ -68,8 +70,8 @@ where d.id >= 0 or d.kind = 3
         listed: list[str] = []
         list_root = listing.list_root
         monkeypatch.setattr(listing, "list_root", lambda root, *rest: listed.append(root) or list_root(root, *rest))
-        _, said = run("2026-04-06")
-        assert {Path(folder).name for folder in listed if "dated" in folder} == {"01", "02", "03", "04", "05"}
+        _, said = run("2026-04-05")
+        assert {Path(folder).name for folder in listed if "dated" in folder} == {"01", "02", "03", "04"}
         expected = [10, 11, 20, 21, 40, 41]
         for name in ("dated", "packed", "added"):
             assert rows(project, name) == expected, (name, said)
@@ -97,5 +99,7 @@ where d.id >= 0 or d.kind = 3
         )
         assert rows(project, "dated") == rows(project, "packed") == [10, 11, 42]
         assert rows(project, "added") == expected
+        shown = run_dbt(["show", "-s", "dated", "--limit", "1"])
+        assert [row.values()[0] for row in shown.results[0].agate_table.rows] == [500]
         _, said = run("2026-04-06", "-s", "added")
         assert "OK nothing new" in said

@@ -6,11 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from dbt.tests.util import run_dbt
 
+WINDOWS = """
+{%% set begin = modules.datetime.date.today() - modules.datetime.timedelta(days=2) %%}
+{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size='day',
+          begin=begin | string, %s) }}
+select id, at from {{ ref('events') }}
+"""
 CHILD = """
 import json, sys
 from dbt.cli.main import dbtRunner
@@ -44,6 +51,13 @@ select id, name from @data
 {{ config(materialized='incremental', incremental_strategy='cdf_merge', unique_key='id') }}
 select id, upper(name) as name from {{ ref('followed') }}
 """,
+            "events.sql": """
+{{ config(materialized='table', event_time='at') }}
+select id, timestamp(date_sub(current_date(), cast(id as int))) as at from range(3)
+""",
+            "added.sql": WINDOWS % "delete_before_insert=false",
+            "dated.sql": WINDOWS.replace("{{ ref('events') }}", "@data")
+            % "source_path='dated/%Y/%m/%d/*.json', safety_buffer_seconds=0",
             "sources.yml": """
 sources:
   - name: lake
@@ -82,6 +96,7 @@ models:
             text=True,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+        print(done.stdout)
         results = json.loads(done.stdout.splitlines()[-1])
         starts = len(count.read_text().splitlines()) if count.exists() else 0
         return {key.split(" --")[0]: value for key, value in results.items()}, starts
@@ -90,6 +105,11 @@ models:
         landing = Path(project.project_root) / "landing"
         landing.mkdir()
         (landing / "one.json").write_text('{"id": 1, "name": "Ada"}\n')
+        # Windows that are in, and windows that have no files.
+        begin = datetime.now(timezone.utc) - timedelta(days=2)
+        dated = Path(project.project_root) / begin.strftime("dated/%Y/%m/%d/one.json")
+        dated.parent.mkdir(parents=True)
+        dated.write_text(json.dumps({"id": 1, "at": begin.strftime("%Y-%m-%d 12:00:00")}))
         run_dbt(["build"])
         results, starts = self.run(
             project,
@@ -100,7 +120,7 @@ models:
             ["docs", "generate"],
             ["source", "freshness"],
             ["debug"],
-            ["run", "-s", "staged", "over", "landed", "changed"],
+            ["run", "-s", "staged", "over", "landed", "changed", "added", "dated"],
         )
         assert all(results.values()), results
         assert starts == 0

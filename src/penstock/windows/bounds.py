@@ -26,6 +26,8 @@ _DIGITS = {
     12: ("yyyyMMddHHmm", "%Y%m%d%H%M"),
     14: ("yyyyMMddHHmmss", "%Y%m%d%H%M%S"),
 }
+# A time, and after it a zone's letters or sign.
+_ZONED = ":.*[A-Za-z+-]"
 _COMPARED = {
     "date": "date",
     "timestamp": "timestamp",
@@ -59,7 +61,16 @@ def condition(column: str, type: str | None, start: datetime | None, end: dateti
     "day >= date '2026-04-01' and day < date '2026-04-02'"
     """
     kind = kind_of(type, column)
-    value = _as_timestamp(column) if kind == "string" else column
+    if kind != "string":
+        return _between(column, kind, start, end)
+    zoned = _between(f"try_cast({column} as timestamp)", "timestamp", start, end)
+    return (
+        f"case when {column} rlike '{_ZONED}' then {zoned} "
+        f"else {_between(_unzoned(column), 'timestamp_ntz', start, end)} end"
+    )
+
+
+def _between(value: str, kind: str, start: datetime | None, end: datetime | None) -> str:
     bounds = []
     if start is not None:
         bounds.append(f"{value} >= {_literal(kind, start)}")
@@ -84,13 +95,15 @@ def _literal(kind: str, moment: datetime) -> str:
     return f"timestamp '{moment:%Y-%m-%d %H:%M:%S}{fraction}+00:00'"
 
 
-def _as_timestamp(column: str) -> str:
+def _unzoned(column: str) -> str:
+    """A text without a zone is in UTC, as dbt's windows are, whatever the session's zone."""
     lengths = " ".join(
-        f"when {length} then try_to_timestamp({column}, '{pattern}')" for length, (pattern, _) in _DIGITS.items()
+        f"when {length} then cast(try_to_timestamp({column}, '{pattern}') as timestamp_ntz)"
+        for length, (pattern, _) in _DIGITS.items()
     )
     return (
         f"(case when {column} rlike '^[0-9]+$' then case length({column}) {lengths} end "
-        f"else try_cast({column} as timestamp) end)"
+        f"else try_cast({column} as timestamp_ntz) end)"
     )
 
 

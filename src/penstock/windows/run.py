@@ -167,7 +167,7 @@ class WindowRun:
             if self._anew or state.table is None:
                 return self._make(windows, job)
             job.replace(windows, state)
-        return _outcome(job, windows)
+        return _outcome(job, windows) if job.written else Outcome("OK no files")
 
     def _alone(self, state: State) -> AbstractContextManager[object]:
         """Windows that are partitions commit side by side; others would only lose against each other."""

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,7 +22,7 @@ from penstock.names import Name
 from penstock.windows import bounds
 from penstock.windows.dated import DATE, Dated, DatedPath
 from penstock.windows.settings import WindowSettings
-from penstock.windows.window import SIZES, Window, floor, plain
+from penstock.windows.window import SIZES, Window, after, floor, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -118,6 +119,7 @@ class FileSelect:
         self._model = model
         self._source = source
         self._path = path
+        self._settings = settings
         self._event_time = settings.event_time.strip("`").lower()
         self._listings = listings
         # Folders that are no longer than a window hold nothing but its rows.
@@ -163,6 +165,19 @@ class FileSelect:
     def _forget(self, view: str) -> None:
         self._runner.spark.catalog.dropTempView(view)
 
+    def preview(self) -> str:
+        """A query that reads like the model does, over the newest window that has files, and brings nothing in."""
+        begin, size = self._settings.begin, self._settings.batch_size
+        whole = Window(floor(begin, size), after(datetime.now(timezone.utc), size))
+        for window in reversed(list(whole.steps(size))):
+            if not self.is_empty(window):
+                return self.over(window, self.shape(window, None)).text
+        raise PenstockError(
+            "There is no file yet that would show the columns of @data",
+            where=None if self._path is None else self._path.text,
+            fix="Let a file land, or correct `source_path` or `begin`.",
+        )
+
     def same_as(self, other: Select) -> bool:
         return isinstance(other, FileSelect) and self._model.text == other._model.text
 
@@ -174,7 +189,8 @@ class FileSelect:
         assert self._path is not None
         parts = []
         for item in dated:
-            value = F.lit(item.moment.strftime("%Y-%m-%d %H:%M:%S+00:00")).cast("timestamp").cast(self._path.type)
+            text = item.moment.strftime("%Y-%m-%d" if self._path.type == "date" else "%Y-%m-%d %H:%M:%S+00:00")
+            value = F.lit(text).cast(self._path.type)
             parts.append(frames.frame(self._paths([item]), shape, self._model.virtual).withColumn(DATE, value))
         return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
 

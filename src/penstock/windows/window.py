@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 SIZES = ("hour", "day", "month", "year")
-_SHOWN = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 
 
 def utc(moment: datetime) -> datetime:
@@ -74,11 +73,6 @@ class Window:
 def plain(moment: datetime) -> str:
     """A moment as dbt's `--event-time-start` takes it."""
     return moment.strftime("%Y-%m-%d" if moment == floor(moment, "day") else "%Y-%m-%dT%H:%M:%S")
-
-
-def label(window: Window, size: str) -> str:
-    """A window's name in dbt's results."""
-    return window.start.strftime(_SHOWN[size])
 
 
 def span(windows: Sequence[Window]) -> Window:

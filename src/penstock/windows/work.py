@@ -114,6 +114,8 @@ class WindowWork:
                 where=str(self._target.name),
                 fix="Run once with --full-refresh to change to `delete_before_insert: true`.",
             )
+        if self._select.is_empty(window) and not self._select.is_settled(window):
+            return  # what its rows are made of is being written just now
         column = self._event_column(state.table.columns)
         where = bounds.inside(column.name, column.type, window)
         note = f"{OURS}window {uuid.uuid4()}"
@@ -164,7 +166,7 @@ class WindowWork:
 
     def run(self, plan: WindowPlan, state: State) -> None:
         note = f"{OURS}{plan.number} {uuid.uuid4()}"
-        window = span(plan.windows) if plan.windows else self._whole
+        window = span(plan.windows or self._wanted or (self._whole,))
         marks = {_APP: MARK, _NUMBER: str(plan.number), _NOTE: note}
         self._step("write")
         try:

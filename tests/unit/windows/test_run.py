@@ -201,12 +201,38 @@ class TestHoles:
         world.check(at(8))
 
 
+@pytest.mark.parametrize("config", MODES)
+def test_a_window_that_is_being_written_is_left_alone(world: World, config) -> None:
+    world.by_files = True
+    fill(world, 5)
+    go(world, at(4), **config)
+    world.unsettled = {at(3), at(4)}
+    go(world, at(5), **config)
+    world.check(at(4))
+    world.unsettled = set()
+    go(world, at(5), **config)
+    world.check(at(5))
+
+
 def test_empty_makes_the_table_and_leaves_it_alone(world: World) -> None:
     fill(world, 3)
     go(world, at(3))
     results = go(world, at(3), empty=True)
     assert {outcome.message for outcome in results.values()} == {"OK left as it is"}
     world.check(at(3))
+
+
+@pytest.mark.parametrize("config", MODES)
+def test_what_empty_has_made_counts_for_nothing(world: World, config) -> None:
+    fill(world, 6)
+    go(world, at(6), empty=True, **config)
+    assert world.made
+    assert not world.held()
+    go(world, at(6), **config)
+    if not config:
+        assert "--event-time-start 2026-04-01 --event-time-end 2026-04-05" in world.said[0]
+        go(world, at(6), named=(0, 4))
+    world.check(at(6))
 
 
 def test_many_records_become_few(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,10 +40,10 @@ class RowsSelect:
         return None
 
     def is_empty(self, window: Window) -> bool:
-        return self.world.by_files and not self.world.of(window)
+        return self.world.by_files and (not self.world.of(window) or not self.is_settled(window))
 
     def is_settled(self, window: Window) -> bool:
-        return True
+        return not any(window.start <= moment < window.end for moment in self.world.unsettled)
 
     def over(self, window: Window, shape: Any) -> Bound:
         return Bound(f"{self.text}rows of {window.start.isoformat()} {window.end.isoformat()}", True)
@@ -66,7 +66,7 @@ class RustRunner:
         number = int(conf["spark.databricks.delta.write.txnVersion"])
         marks = [Transaction(MARK, number)]
         note = conf["spark.databricks.delta.commitInfo.userMetadata"]
-        rows = self._rows(window)
+        rows = self._rows(window).slice(0, 0 if "where false" in text else None)
         location = str(self.world.table)
         if text.startswith("create or replace"):
             properties = {GENERATION: re.search(r"penstock\.generation' = '(\d+)'", text).group(1)}
@@ -123,6 +123,7 @@ class World:
         self.broken: set[datetime] = set()
         self.config: dict[str, Any] = {"event_time": "at", "batch_size": "day", "begin": FIRST}
         self.by_files = False
+        self.unsettled: set[datetime] = set()
         self.partitioned = False
         self.one_commit = threading.Lock()
         self.said: list[str] = []

@@ -1,3 +1,5 @@
+{{ config(event_time='ordered_at') }}
+
 select
     order_id,
     customer_id,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import agate
 
     from penstock.files import FileSource, Listings
-    from penstock.windows import Target, WindowRun, WindowRuns
+    from penstock.windows import FileSelect, Target, WindowRun, WindowRuns
 
 logger = AdapterLogger("Penstock")
 _FULL = CapabilitySupport(support=Support.Full)
@@ -378,6 +378,8 @@ class PenstockAdapter(SQLAdapter):
         from penstock import files
 
         with self.connections.exception_handler(sql):
+            if model["config"].get("source_path"):
+                return self._window_files(self._window_target(relation, model), sql, model).preview()
             return files.preview(
                 self.lake,
                 relation.name_in_lake,
@@ -438,15 +440,14 @@ class PenstockAdapter(SQLAdapter):
     ) -> PenstockAdapterResponse:
         """Bring in the window that dbt has come to, with others where they are packed; or tell why not."""
         from dbt.adapters.penstock import window_model
+        from penstock.windows import TableSelect
 
         with self.connections.exception_handler(sql):
             run = self._window_run(relation, model, full_refresh)
             target, window = self._window_target(relation, model), window_model.window_of(model)
             if file_model.is_file_model(model["config"]):
-                source, base = self._file_source(model), self.connections.project_root
-                select = window_model.file_select(target, sql, source, base, self._listings)
-            else:
-                select = window_model.table_select(target, sql, window, run)
+                return window_model.response(run.run(window, target, self._window_files(target, sql, model)))
+            select = TableSelect(self.lake, sql, window, fixed=not run.packed)
             return window_model.response(run.run(window, target, select))
 
     def _window_run(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> WindowRun:
@@ -462,6 +463,12 @@ class PenstockAdapter(SQLAdapter):
         with self._beginning:
             runs = self._run_windows = self._run_windows or WindowRuns()
         return runs.of(str(model["unique_id"]), begin)
+
+    def _window_files(self, target: Target, sql: str, model: Mapping[str, Any]) -> FileSelect:
+        from dbt.adapters.penstock import window_model
+
+        base = self.connections.project_root
+        return window_model.file_select(target, sql, self._file_source(model), base, self._listings)
 
     def _window_target(self, relation: PenstockRelation, model: Mapping[str, Any]) -> Target:
         from penstock.windows import Target, WindowSettings

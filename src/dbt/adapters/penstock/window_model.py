@@ -18,11 +18,8 @@ from penstock.windows import (
     FileSelect,
     Outcome,
     Request,
-    Select,
-    TableSelect,
     Target,
     Window,
-    WindowRun,
     WindowSettings,
 )
 
@@ -106,11 +103,7 @@ def _looks_at_batch(code: str) -> bool:
     return attributes or any(value == "batch" or value.startswith(_OF_THE_BATCH) for value in constants)
 
 
-def table_select(target: Target, text: str, window: Window, run: WindowRun) -> Select:
-    return TableSelect(target.lake, text, window, fixed=not run.packed)
-
-
-def file_select(target: Target, text: str, source: FileSource, base: str | None, listings: Listings) -> Select:
+def file_select(target: Target, text: str, source: FileSource, base: str | None, listings: Listings) -> FileSelect:
     given = target.settings.source_path
     return FileSelect(
         target.lake,
