@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.errors import StatementError, from_spark
-from penstock.journal import Lost, lost_a_race
+from penstock.journal import Lost, Step, lost_a_race, no_step
 from penstock.table import Table
 
 if TYPE_CHECKING:
@@ -67,7 +67,15 @@ class Transaction:
         if self._java.readVersion() != known.version or self._java.metadata().id() != known.id:
             raise MovedOn(f"the table is at version {self._java.readVersion()}, not {known.version}")
 
-    def append(self, frame: DataFrame, marks: Mapping[str, int], note: str, *, merge_schema: bool = False) -> None:
+    def append(
+        self,
+        frame: DataFrame,
+        marks: Mapping[str, int],
+        note: str,
+        *,
+        merge_schema: bool = False,
+        step: Step = no_step,
+    ) -> None:
         """Append rows, as the DataFrame writer does, and the marks, in one commit."""
         mode = self._jvm.org.apache.spark.sql.SaveMode.Append
         options = self._map({"mergeSchema": "true"} if merge_schema else {})
@@ -86,6 +94,7 @@ class Transaction:
                 False,
             )
             actions = write.write(self._java, session, self._none(), False)
+            step("written")
             made = getattr(self._delta, "DeltaOperations$Write")
             nones = [self._none() for _ in range(5)]
             operation = made(mode, self._none(), self._none(), self._jvm.scala.Option.apply(note), *nones)

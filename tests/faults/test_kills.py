@@ -9,7 +9,7 @@ import time
 import pytest
 from deltalake import DeltaTable
 
-STEPS = ["plan", "planned", "write", "committed", "summary", "compaction", "compacted", "retention"]
+STEPS = ["plan", "planned", "write", "written", "committed", "summary", "compaction", "compacted", "retention"]
 
 
 def test_killed_at_every_step(world):

@@ -307,7 +307,7 @@ class FileWork:
                 transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
             except MovedOn as error:
                 raise Lost(str(error)) from error
-            transaction.append(reading.frame, {MARK: plan.number}, note, merge_schema=merge)
+            transaction.append(reading.frame, {MARK: plan.number}, note, merge_schema=merge, step=self._step)
 
     def _overwrite(self, plan: FilePlan, frame: DataFrame, replaced: list[str], note: str, merge: bool) -> None:
         """Append, and take the earlier rows of rewritten files out, in one commit."""

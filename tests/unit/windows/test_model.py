@@ -71,7 +71,3 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         "`days_per_batch` is a whole number of at least 1, not 0",
         "`event_time` names at, which the model does not select: it selects id",
     ]
-
-
-def test_other_models_have_nothing_to_say_about_windows() -> None:
-    assert window_model.problems(node("select 1", materialized="table")) == []
