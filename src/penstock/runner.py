@@ -37,6 +37,8 @@ _LOST_A_RACE = (
 )
 _ATTEMPTS = 12
 _JOB_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+# Delta would run a job over the empty state before a table's first commit, to write down that it has no files.
+_NEW_TABLE = {"spark.databricks.delta.allFilesInCrc.enabled": "false"}
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
@@ -225,6 +227,8 @@ class Runner:
                 self._catalog.forget(self.spark, target)
                 replaced = {target}
         own = {} if self.spark.conf.get(_USER_METADATA, None) else {_USER_METADATA: query_id}
+        if replaced:
+            own |= _NEW_TABLE
         with self.configured(own):
             frame = self.retrying(lambda: self._resolving(text, replaced))
         if target is not None and statement.verb in ("CREATE", "REPLACE"):
