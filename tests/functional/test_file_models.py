@@ -44,6 +44,7 @@ class TestFileModel:
     def models(self) -> dict[str, str]:
         return {
             "landed.sql": MODEL,
+            "sampled.sql": MODEL,
             "rebuilt.sql": MODEL.replace("'incremental'", "'table'"),
             "over.sql": "{{ config(materialized='incremental', file_source='landing.events') }} select id from @data",
             "contracted.sql": "{{ config(materialized='incremental', file_source='landing.events') }} "
@@ -55,7 +56,7 @@ class TestFileModel:
         for number in range(1, 6):
             land(project, f"{number}.json", number)
         (Path(project.project_root) / "landing" / "notes.txt").write_text("not data")
-        results, said = run_dbt_and_capture(["run"])
+        results, said = run_dbt_and_capture(["run", "--exclude", "sampled"])
         landed = next(result for result in results if result.node.name == "landed")
         assert (landed.adapter_response["files"], landed.adapter_response["rows_inserted"]) == (5, 5)
         assert "batch 3 of 3 · 1 file" in said
@@ -84,6 +85,12 @@ class TestFileModel:
         run_dbt(["run", "-s", "landed", "--empty"])
         run_dbt(["run", "-s", "landed"])
         assert ids(project, "landed").count(7) == 1
+
+    def test_a_sample_is_one_batch_that_the_next_run_goes_on_from(self, project) -> None:
+        run_dbt(["run", "-s", "sampled", "--sample", "3 days"])
+        assert len(ids(project, "sampled")) == 2
+        run_dbt(["run", "-s", "sampled"])
+        assert ids(project, "sampled") == ids(project, "landed")
 
     def test_a_null_breaks_the_contract_and_nothing_comes_in(self, project) -> None:
         before = ids(project, "contracted")

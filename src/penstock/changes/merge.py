@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.changes.model import ChangeModel
 from penstock.changes.shape import Keys, Rows, Shape
@@ -17,6 +18,7 @@ from penstock.table import Column
 
 ROW, NEW = "penstock_row", "penstock_new"
 _NOT_UNIQUE, _NULL, _THERE = "penstock-not-unique", "penstock-null", "penstock-there"
+_SUFFIXES = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 _RAISED = re.compile(rf"({_NOT_UNIQUE}|{_NULL}|{_THERE}) (\{{.*?\}})(?: SQLSTATE|$)", re.DOTALL)
 
 
@@ -133,10 +135,45 @@ class Change:
         )
 
 
-def statement(target: str, source: str, unique_key: Sequence[str], columns: Sequence[Column], *, whole: bool) -> str:
+def extent(source: str, unique_key: Sequence[str]) -> str:
+    """A query for the least and the greatest value of each key that may change."""
+    keys = [quote(f"penstock_key_{index}") for index in range(len(unique_key))]
+    return f"select {', '.join(f'min({key}), max({key})' for key in keys)} from {source}"
+
+
+def within(found: Sequence[Any], unique_key: Sequence[str], columns: Sequence[Column]) -> list[str]:
+    """Conditions on the target alone that every row to be changed meets: the files that hold none are not read."""
+    types = {column.name.lower(): column.type for column in columns}
+    conditions = []
+    for index, key in enumerate(unique_key):
+        least, most = (_literal(value, types[key.lower()]) for value in found[2 * index : 2 * index + 2])
+        if least is not None and most is not None:
+            conditions.append(f"penstock_target.{quote(key)} between {least} and {most}")
+    return conditions
+
+
+def _literal(value: Any, type: str) -> str | None:
+    """A value that Delta compares with a file's statistics; None for types whose text would say another."""
+    if value is None or (type not in _SUFFIXES and type not in ("date", "string")):
+        return None
+    if type in _SUFFIXES:
+        return f"{value}{_SUFFIXES[type]}"
+    return f"date {literal(str(value))}" if type == "date" else literal(value)
+
+
+def statement(
+    target: str,
+    source: str,
+    unique_key: Sequence[str],
+    columns: Sequence[Column],
+    *,
+    within: Sequence[str] = (),
+    whole: bool = False,
+) -> str:
     """Deletes, updates and inserts in one; rows whose values stay the same are not written."""
     keys = [quote(f"penstock_key_{index}") for index in range(len(unique_key))]
-    on = " and ".join(f"penstock_target.{quote(key)} = penstock_changes.{name}" for key, name in zip(unique_key, keys))
+    pairs = [f"penstock_target.{quote(key)} = penstock_changes.{name}" for key, name in zip(unique_key, keys)]
+    on = " and ".join([*pairs, *within])
     differs = " or ".join(
         f"not ({identity(f'penstock_target.{quote(column.name)}', column.type)} <=> "
         f"{identity(f'penstock_changes.{ROW}.{quote(column.name)}', column.type)})"

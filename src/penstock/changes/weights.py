@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.changes.window import Segment, Span
 from penstock.errors import from_spark
@@ -98,6 +98,14 @@ class Views:
     def kept(self, query: str) -> str:
         """The same, computed once however often it is read."""
         return self._view(object(), lambda: self._keep(self._select(query)))
+
+    def first(self, query: str) -> Sequence[Any] | None:
+        """The first row of a query."""
+        frame = self._select(query)
+        try:
+            return frame.first()
+        except Exception as error:
+            raise from_spark(error, query) from error
 
     def _net(self, span: Span, segments: Sequence[Segment]) -> str:
         def frame() -> DataFrame:

@@ -263,8 +263,7 @@ class ChangeWork:
         query = change.new(views)
         self._check_query(query)
         if not (isinstance(self.shape, Keys) and self.shape.core.one_row_a_key):
-            found = self.runner.run(merge.twice(query, self.source.unique_key)).frame
-            example = found.first() if found is not None else None
+            example = views.first(merge.twice(query, self.source.unique_key))
             if example is not None:
                 raise merge.not_unique(self.source.unique_key, example[0], str(self.name))
         clauses = self.table.with_properties({GENERATION: str(plan.number)}).clauses()
@@ -277,9 +276,15 @@ class ChangeWork:
 
     def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
         columns = self._fit(self._check_query(change.new(views)))
-        source = views.of(change.source(views, columns))
-        whole = isinstance(self.shape, Whole)
-        text = merge.statement(self.name.sql, source, self.source.unique_key, columns, whole=whole)
+        key, query = self.source.unique_key, change.source(views, columns)
+        if isinstance(self.shape, Whole):
+            text = merge.statement(self.name.sql, views.of(query), key, columns, whole=True)
+        else:
+            source = views.kept(query)
+            extent = views.first(merge.extent(source, key))
+            assert extent is not None
+            within = merge.within(extent, key, columns)
+            text = merge.statement(self.name.sql, source, key, columns, within=within)
         self._step("write")
         self.runner.run(text, on_sql(MARK, plan.number, note))
 

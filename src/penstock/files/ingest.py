@@ -65,14 +65,19 @@ def ingest(
     *,
     runner: Runner | None = None,
     full_refresh: bool = False,
+    max_batches: int | None = None,
     table: Layout | None = None,
     listings: Listings | None = None,
     on_batch: Callable[[Batch], None] | None = None,
     step: Step = no_step,
 ) -> IngestReport:
-    """Bring every new file in, batch by batch, each exactly once; no Spark is started when none is new."""
+    """Bring every new file in, batch by batch, each exactly once; no Spark is started when none is new.
+
+    `max_batches` ends the run earlier; the next goes on from there.
+    """
     lake.check_writable()
     work = FileWork(lake, name, source, Model.read(select, str(name)), runner, table or Layout(), listings, step)
+    work.max_batches = max_batches
     work.on_batch = on_batch or (lambda batch: log.info("%s: %s", name, batch))
     found = lake.find(name)
     if found is not None and found.kind == "files":
@@ -109,6 +114,7 @@ class FileWork:
         )
         self.report = IngestReport()
         self.on_batch: Callable[[Batch], None] = lambda batch: None
+        self.max_batches: int | None = None
         self._runner = runner
         self._listings = listings or Listings(lake.storage_options)
         self._step = step
@@ -152,6 +158,8 @@ class FileWork:
     def propose(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
         added = none(RECORDS) if replace else self._ledger.follow(state)
         self._settle(state, tidy=not replace)
+        if self.max_batches is not None and len(self.report.batches) >= self.max_batches:
+            return None
         if self._selection is None:
             self._look(state, replace=replace)
         else:

@@ -1,4 +1,4 @@
-"""What a file model would read, with nothing coming in: for `dbt show`, `--empty`, `--sample` and unit tests."""
+"""What a file model would read, with nothing coming in: for `dbt show`, `--empty` and unit tests."""
 
 from __future__ import annotations
 

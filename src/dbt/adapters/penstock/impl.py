@@ -343,6 +343,13 @@ class PenstockAdapter(SQLAdapter):
             self.lake.create_view(relation.name_in_lake, sql, runner=self.runner, **_view_docs(model))
 
     @available.parse(lambda *a, **k: False)
+    def samples(self) -> bool:
+        """Whether dbt was given `--sample`, which Jinja's `flags` do not tell."""
+        from dbt.flags import get_flags
+
+        return getattr(get_flags(), "SAMPLE", None) is not None
+
+    @available.parse(lambda *a, **k: False)
     def is_file_model(self, model: Mapping[str, Any]) -> bool:
         return file_model.is_file_model(model["config"])
 
@@ -362,6 +369,7 @@ class PenstockAdapter(SQLAdapter):
                 sql,
                 runner=self.runner,
                 full_refresh=replace,
+                max_batches=1 if self.samples() else None,
                 table=self._layout(model),
                 listings=self._listings,
                 on_batch=lambda batch: logger.info(f"{relation.name_in_lake}: {batch}"),

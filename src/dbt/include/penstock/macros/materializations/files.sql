@@ -17,9 +17,9 @@
   {{ return({'relations': [target_relation]}) }}
 {%- endmacro %}
 
-{#- `--empty` and `--sample` read some of the files and bring none in, so a table that has a ledger is left alone. -#}
-{% macro reads_all_files() -%}
-  {{ return(adapter.is_file_model(model) and not flags.EMPTY and not flags.SAMPLE) }}
+{#- `--empty` brings no file in, so a table that has a ledger is left alone. -#}
+{% macro reads_files() -%}
+  {{ return(adapter.is_file_model(model) and not flags.EMPTY) }}
 {%- endmacro %}
 
 {% macro penstock__get_limit_sql(sql, limit) -%}

@@ -1,7 +1,7 @@
 {% materialization table, adapter='penstock', supported_languages=['sql', 'python'] %}
   {%- set target_relation = this.incorporate(type='table') -%}
 
-  {% if reads_all_files() %}
+  {% if reads_files() %}
     {{ return(ingest_files(target_relation, replace=True)) }}
   {% endif %}
 
@@ -30,7 +30,7 @@
     {{ return(adapter.python_query(model, compiled_code ~ '\n' ~ py_script_postfix(model))) }}
   {%- endif -%}
   {%- if adapter.is_file_model(model) -%}
-    {{ return(adapter.preview_files(this, sql, model, 0 if flags.EMPTY else none)) }}
+    {{ return(adapter.preview_files(this, sql, model, 0)) }}
   {%- endif -%}
   {{ return(sql) }}
 {%- endmacro %}

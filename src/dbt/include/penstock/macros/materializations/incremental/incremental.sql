@@ -8,9 +8,9 @@
 
   {% if strategy == 'microbatch' %}
     {{ return(run_window(target_relation)) }}
-  {% elif reads_all_files() %}
+  {% elif reads_files() %}
     {{ return(ingest_files(target_relation, replace=should_full_refresh())) }}
-  {% elif follows_changes and not flags.EMPTY and not flags.SAMPLE %}
+  {% elif follows_changes and not flags.EMPTY and not adapter.samples() %}
     {{ return(merge_changes(target_relation, existing_relation)) }}
   {% elif (follows_changes or adapter.is_file_model(model)) and existing_relation and not should_full_refresh() %}
     {% do store_raw_result('main', message='OK left as it is', code='OK', rows_affected=0) %}
