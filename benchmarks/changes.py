@@ -16,7 +16,7 @@ from pathlib import Path
 
 from penstock.lake import Lake, connect
 
-SHARES = ((100, "1 %"), (1000, "0.1 %"))
+SHARES = ((100, "1 %", True), (1000, "0.1 %", True), (100, "1 %", False), (1000, "0.1 %", False))
 MODEL = "select id, upper(name) as name, amount, day from silver.orders where amount >= 0"
 COLUMNS = ("id", "name", "amount", "day")
 # What dbt's own strategy does without `is_incremental()`: the whole source against the whole target.
@@ -33,21 +33,23 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def change(lake: Lake, every: int, turn: int) -> None:
+def change(lake: Lake, rows: int, every: int, turn: int, *, newest: bool) -> None:
     """Half of the rows that change are updated, a quarter is deleted, a quarter is new."""
+    changed = f"id between {rows - rows // every} and {rows}" if newest else f"id % {every} = {turn}"
     lake.sql(
         f"""
 merge into silver.orders as t using (
-  select id as key, id % {every * 4} as kind, id as new_id from silver.orders where id % {every} = {turn}
+  select id as key, pmod(hash(id, {turn}), 4) as kind from silver.orders where {changed}
 ) as s on t.id = s.key
-when matched and s.kind < {every} then delete
-when matched and s.kind < {every * 3} then update set amount = t.amount + 1
+when matched and s.kind = 0 then delete
+when matched and s.kind < 3 then update set amount = t.amount + 1
 """
     )
     lake.sql(
         f"""
 insert into silver.orders
-select id + 1000000000 + {turn} * 100000000, name, amount, day from silver.orders version as of 0 where id % {every * 4} = {turn}
+select id + 1000000000 * {turn + 1}, name, amount, day from silver.orders version as of 0
+where {changed} and pmod(hash(id, {turn}), 4) = 3
 """
     )
 
@@ -72,19 +74,19 @@ from range({rows})
     first = timed(incremental)
     print(f"  first run, cold: {first:.1f} s", flush=True)
     lake.sql(f"create table gold.plain as {MODEL}")
-    change(lake, 10_000, 7)
+    change(lake, rows, 10_000, 7, newest=False)
     incremental()
     lake.sql(MERGE)
     refresh = timed(lambda: incremental(full_refresh=True))
     found = []
-    for turn, (every, share) in enumerate(SHARES):
-        change(lake, every, turn)
+    for turn, (every, share, newest) in enumerate(SHARES):
+        change(lake, rows, every, turn, newest=newest)
         ours = timed(incremental)
         changed = lake.sql("describe history gold.orders limit 1").first()["operationMetrics"]
         print(f"  {share}: {ours:.1f} s, {changed.get('numTargetRowsUpdated')} updated", flush=True)
         theirs = timed(lambda: lake.sql(MERGE))
         again = timed(lambda: incremental(full_refresh=True))
-        work = f"{share} changed of {rows:,} rows"
+        work = f"{share} changed of {rows:,} rows, {'the newest' if newest else 'all over the table'}"
         target = 0.2 if every == 100 else None
         found.append(Measurement(work, ours, "full refresh of the same model", again, target))
         found.append(Measurement(work, ours, "dbt's `merge`, the whole source (leaves deleted rows)", theirs))

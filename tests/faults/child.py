@@ -28,7 +28,7 @@ def main(orders: dict) -> None:
         if name == orders.get("stop") and seen[name] == orders.get("nth", 1):
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    lake = connect(orders["root"])
+    lake = connect(orders["root"], session=orders["session"])
     if orders.get("ready"):
         lake.spark.sql("select 1").collect()
         print("ready", flush=True)

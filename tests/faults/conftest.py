@@ -15,6 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from penstock.lake import Lake, connect
+from tests.conftest import SESSION
 
 CHILD = str(Path(__file__).with_name("child.py"))
 KILLS = int(os.environ.get("PENSTOCK_KILLS", "20"))
@@ -47,6 +48,7 @@ class World:
     def start(self, *, own_jvm: bool = False, **orders: object) -> subprocess.Popen[str]:
         told = {
             "root": str(self.root),
+            "session": SESSION,
             "name": self.name,
             "landing": str(self.landing),
             "source": self.source,
@@ -76,7 +78,7 @@ class World:
 
     @property
     def lake(self) -> Lake:
-        return connect(str(self.root))
+        return connect(str(self.root), session=SESSION)
 
     def rows(self) -> collections.Counter[int]:
         if not any((self.table / "_delta_log").glob("*.json")):
@@ -96,7 +98,7 @@ class World:
 @pytest.fixture(scope="session")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
     """The port and secret of this process's JVM."""
-    connect(str(tmp_path_factory.mktemp("jvm"))).spark.sql("select 1").collect()
+    connect(str(tmp_path_factory.mktemp("jvm")), session=SESSION).spark.sql("select 1").collect()
     from pyspark import SparkContext
 
     parameters = SparkContext._gateway.gateway_parameters

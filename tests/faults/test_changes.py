@@ -15,6 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from penstock.lake import Lake, connect
+from tests.conftest import SESSION
 from tests.faults.conftest import CHILD
 
 STEPS = ["plan", "planned", "write", "committed", "summary"]
@@ -27,7 +28,7 @@ class ChangeWorld:
         self.root = folder / "lake"
         self.gateway = gateway
         self.schema = f"s_{uuid.uuid4().hex[:8]}"
-        self.lake: Lake = connect(str(self.root))
+        self.lake: Lake = connect(str(self.root), session=SESSION)
         self.select = f"select id, name, n from {self.schema}.a where n <> 3"
         self.lake.sql(
             f"create table {self.schema}.a tblproperties ('delta.enableChangeDataFeed' = 'true') as "
@@ -49,6 +50,7 @@ class ChangeWorld:
     def start(self, **orders: object) -> subprocess.Popen[str]:
         told = {
             "root": str(self.root),
+            "session": SESSION,
             "name": f"{self.schema}.target",
             "select": self.select,
             "changes": {"unique_key": "id"},

@@ -15,12 +15,12 @@ from tests.conftest import SESSION
 
 # Spark is started first, so that all of them run the model at the same moment.
 CHILD = """
-import sys, time
+import json, sys, time
 from pathlib import Path
 from dbt.cli.main import dbtRunner
 import penstock
 project, me, others = Path(sys.argv[1]), sys.argv[2], sys.argv[3].split(",")
-penstock.connect(str(project / "lake")).spark
+penstock.connect(str(project / "lake"), session=json.loads(sys.argv[4])).spark
 (project / f"ready-{me}").touch()
 while not all((project / f"ready-{other}").exists() for other in others):
     time.sleep(0.05)
@@ -54,7 +54,7 @@ def project(tmp_path: Path) -> Path:
 
 def start(project: Path, me: str, others: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(project), me, others],
+        [sys.executable, "-c", CHILD, str(project), me, others, json.dumps(SESSION)],
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

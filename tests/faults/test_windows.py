@@ -17,6 +17,7 @@ import pytest
 from deltalake import DeltaTable
 
 from penstock.lake import connect
+from tests.conftest import SESSION
 
 CHILD = str(Path(__file__).with_name("windows_child.py"))
 ADDED = {"delete_before_insert": False}
@@ -34,7 +35,7 @@ class Windows:
         self.name, self.source = f"{schema}.events", f"{schema}.raw"
         self.table = self.root / schema / "events"
         self.gateway = gateway
-        lake = connect(str(self.root))
+        lake = connect(str(self.root), session=SESSION)
         lake.sql(f"create schema {schema}")
         lake.sql(
             f"create table {self.source} as "
@@ -44,6 +45,7 @@ class Windows:
     def start(self, windows: list[str], **orders: object) -> subprocess.Popen[str]:
         told = {
             "root": str(self.root),
+            "session": SESSION,
             "name": self.name,
             "source": self.source,
             "windows": windows,

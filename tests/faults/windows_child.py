@@ -31,7 +31,7 @@ def main(orders: dict) -> None:
         if name == orders.get("kill") and seen[name] == orders.get("nth", 1):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    lake, name = connect(orders["root"]), Name.parse(orders["name"])
+    lake, name = connect(orders["root"], session=orders["session"]), Name.parse(orders["name"])
     settings = WindowSettings.from_config({**CONFIG, **orders.get("config", {})})
     windows = tuple(Window.of(*orders["windows"]).steps("day"))
     said: list[str] = []

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.changes")
 
 _KEPT_PLANS = 100
+# A merge writes anew the files that hold changed rows: none of them is to be the whole table.
+_ROWS_PER_FILE = "spark.sql.files.maxRecordsPerFile"
+_MANY = "1000000"
 _FILE_GONE = re.compile(r"FILE_NOT_EXIST|FileNotFound|DELTA_CHANGE_DATA_FILE_NOT_FOUND|DELTA_FILE_NOT_FOUND")
 _FEED_GONE = ("DELTA_MISSING_CHANGE_DATA", "DELTA_LOG_FILE_NOT_FOUND", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
               "DELTA_VERSIONS_NOT_CONTIGUOUS", "DELTA_CANNOT_TIME_TRAVEL", "DELTA_VERSION_NOT_FOUND")  # fmt: skip
@@ -270,9 +273,7 @@ class ChangeWork:
         text = merge.checked(query, self.source.unique_key)
         self.lake.create_schema(self.name.schema)
         self._step("write")
-        self.runner.run(
-            f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", on_sql(MARK, plan.number, note)
-        )
+        self.runner.run(f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", self._conf(plan, note))
 
     def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
         columns = self._fit(self._check_query(change.new(views)))
@@ -286,7 +287,11 @@ class ChangeWork:
             within = merge.within(extent, key, columns)
             text = merge.statement(self.name.sql, source, key, columns, within=within)
         self._step("write")
-        self.runner.run(text, on_sql(MARK, plan.number, note))
+        self.runner.run(text, self._conf(plan, note))
+
+    def _conf(self, plan: ChangePlan, note: str) -> dict[str, str]:
+        unset = self.runner.spark.conf.get(_ROWS_PER_FILE) in (None, "0")
+        return on_sql(MARK, plan.number, note) | ({_ROWS_PER_FILE: _MANY} if unset else {})
 
     def _check_query(self, query: str) -> list[Column]:
         """The model's columns; what Spark sees in it that the tree does not show is refused."""
