@@ -31,8 +31,13 @@ def on_sql(application: str, number: int, note: str) -> dict[str, str]:
     return {
         "spark.databricks.delta.write.txnAppId": application,
         "spark.databricks.delta.write.txnVersion": str(number),
-        "spark.databricks.delta.commitInfo.userMetadata": note,
+        **noted(note),
     }
+
+
+def noted(note: str) -> dict[str, str]:
+    """The setting that puts a note into the commit of one SQL statement."""
+    return {"spark.databricks.delta.commitInfo.userMetadata": note}
 
 
 def commit_marks(runner: Runner, known: Table, marks: Mapping[str, int]) -> None:

@@ -16,7 +16,7 @@ from penstock.layout import Layout, literal
 from penstock.names import Name, quote
 from penstock.runner import Written
 from penstock.table import MARK, Column, Table
-from penstock.transaction import MovedOn, Transaction
+from penstock.transaction import commit_marks, noted, on_sql
 from penstock.windows import bounds
 from penstock.windows.plan import APPEND, REPLACE, Known, WindowLedger, WindowPlan
 from penstock.windows.select import Select
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from penstock.runner import Runner
 
 log = logging.getLogger("penstock.windows")
-
-_APP, _NUMBER = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
-_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 def now() -> datetime:
@@ -64,7 +61,11 @@ class WindowWork:
         self._select = select
         self._whole = whole
         self._step = step
-        self.journal: Journal[WindowPlan] = Journal(target.location, target.lake.storage_options, self._commit_marks)
+        self.journal: Journal[WindowPlan] = Journal(
+            target.location,
+            target.lake.storage_options,
+            lambda known, marks: commit_marks(target.runner, known, marks),
+        )
         self.ledger = WindowLedger(self.journal)
         self.written: list[Written] = []
         self.done: list[Window] = []
@@ -122,7 +123,7 @@ class WindowWork:
         self._step("write")
         if self._select.is_empty(window):
             if may_hold(Table.open(self._target.location, self._target.lake.storage_options), column.name, window):
-                self._target.runner.run(f"delete from {self._target.name.sql} where {where}", {_NOTE: note})
+                self._target.runner.run(f"delete from {self._target.name.sql} where {where}", noted(note))
         else:
             shape = self._select.shape(window, None if known.plan is None else known.plan.shape)
             with self._query(window, shape, state.table) as query:
@@ -167,7 +168,7 @@ class WindowWork:
     def run(self, plan: WindowPlan, state: State) -> None:
         note = f"{OURS}{plan.number} {uuid.uuid4()}"
         window = span(plan.windows or self._wanted or (self._whole,))
-        marks = {_APP: MARK, _NUMBER: str(plan.number), _NOTE: note}
+        marks = on_sql(MARK, plan.number, note)
         self._step("write")
         try:
             if not plan.replace and self._select.is_empty(window):
@@ -297,17 +298,6 @@ class WindowWork:
         ours = next((commit for commit in commits if commit.get("userMetadata") == note), None)
         if ours is not None:
             self.written.append(Written.from_commit(ours))
-
-    def _commit_marks(self, table: Table, marks: Mapping[str, int]) -> None:
-        location = self._target.lake.for_spark(self._target.location)
-        try:
-            Transaction(self._target.runner, location, table).commit(marks)
-        except MovedOn as error:
-            raise Lost(str(error)) from error
-        except StatementError as error:
-            if lost_a_race(error.condition):
-                raise Lost(str(error)) from error
-            raise
 
 
 def high_watermark(table: Table, column: str) -> datetime | None:
