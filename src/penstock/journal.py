@@ -164,7 +164,7 @@ class Journal(Generic[P]):
                         raise Lost(f"another run has planned {number}")
                     step("planned")
                 try:
-                    work.run(plan, state)
+                    self._run(work, plan, state)
                 except Unrunnable as reason:
                     log.warning("plan %d of %s is given up: %s", plan.number, self.location, reason)
                     if plan.replace:
@@ -176,6 +176,15 @@ class Journal(Generic[P]):
                 lost = self._patiently(lost + 1, error)
             before, state = state, self.state()
             lost = 0 if state.mark != before.mark else lost
+
+    def _run(self, work: Work[P], plan: P, state: State) -> None:
+        try:
+            work.run(plan, state)
+        except PenstockError as error:
+            # Delta has more ways to fail under another's commit than conflicts: what the log says, counts.
+            if self.state().mark == state.mark:
+                raise
+            raise Lost(str(error)) from error
 
     def plan(self, number: int, work: Work[P]) -> P | None:
         """The plan of a number; None only when there is none."""

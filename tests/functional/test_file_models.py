@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
+from penstock.names import Name
+from penstock.table import Table
+
 MODEL = """
 {{ config(materialized='incremental', source_roots=['landing'], source_patterns=['\\\\.json$'],
           max_files_per_trigger=2, safety_buffer_seconds=0) }}
@@ -21,6 +24,9 @@ sources:
       - name: events
         config: {source_roots: [landing], source_patterns: ['\\.json$'], safety_buffer_seconds: 0}
 models:
+  - name: over
+    description: Events, each file once
+    config: {persist_docs: {relation: true}}
   - name: contracted
     config: {contract: {enforced: true}, on_schema_change: fail}
     columns:
@@ -60,6 +66,8 @@ class TestFileModel:
         landed = next(result for result in results if result.node.name == "landed")
         assert (landed.adapter_response["files"], landed.adapter_response["rows_inserted"]) == (5, 5)
         assert "batch 3 of 3 · 1 file" in said
+        location = Path(project.adapter.lake.location_of(Name(project.test_schema, "over")))
+        assert Table.open(str(location)).description == "Events, each file once"
         for model in ("landed", "rebuilt", "over", "contracted"):
             assert ids(project, model) == [1, 2, 3, 4, 5], model
 

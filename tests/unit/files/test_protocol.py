@@ -12,6 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from penstock import PenstockError
+from penstock.errors import StatementError
 from penstock.table import Table
 
 
@@ -420,3 +421,27 @@ def at_step(wanted: str):
             raise Crash(name)
 
     return step
+
+
+def test_an_error_under_anothers_commit_is_a_lost_race(shop):
+    """Whatever Delta calls it: the log says that the plan is in, and that is what counts."""
+    shop.land()
+    work = shop.work()
+    write = work._write
+
+    def fail_after(plan, reading, note, state):
+        write(plan, reading, "penstock of another", state)
+        raise StatementError("[DELTA_METADATA_MISMATCH] a mismatch", condition="DELTA_METADATA_MISMATCH")
+
+    work._write = fail_after
+    work.journal.drive(work)
+    shop.check()
+    shop.land()
+
+    def fail(plan, reading, note, state):
+        raise StatementError("[DELTA_METADATA_MISMATCH] a mismatch", condition="DELTA_METADATA_MISMATCH")
+
+    work = shop.work()
+    work._write = fail
+    with pytest.raises(StatementError):
+        work.journal.drive(work)

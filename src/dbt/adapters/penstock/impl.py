@@ -343,6 +343,11 @@ class PenstockAdapter(SQLAdapter):
             self.lake.create_view(relation.name_in_lake, sql, runner=self.runner, **_view_docs(model))
 
     @available.parse(lambda *a, **k: False)
+    def is_there(self, relation: PenstockRelation) -> bool:
+        """Whether a relation is on disk now, whatever dbt's cache says."""
+        return self.lake.find(relation.name_in_lake) is not None
+
+    @available.parse(lambda *a, **k: False)
     def samples(self) -> bool:
         """Whether dbt was given `--sample`, which Jinja's `flags` do not tell."""
         from dbt.flags import get_flags

@@ -5,8 +5,7 @@
     {{ return(ingest_files(target_relation, replace=True)) }}
   {% endif %}
 
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do begin_model() %}
 
   {%- set query = model_query() -%}
   {% do adapter.check_location(target_relation, query) %}
@@ -14,13 +13,7 @@
     {{ create_table_as(False, target_relation, query) }}
   {%- endcall %}
 
-  {% do apply_grants(target_relation, config.get('grants')) %}
-  {% do persist_docs(target_relation, model) %}
-
-  {{ run_hooks(post_hooks, inside_transaction=True) }}
-  {{ run_hooks(post_hooks, inside_transaction=False) }}
-
-  {{ return({'relations': [target_relation]}) }}
+  {{ return(end_model(target_relation)) }}
 {% endmaterialization %}
 
 

@@ -1,8 +1,7 @@
 {% materialization view, adapter='penstock' %}
   {%- set target_relation = this.incorporate(type='view') -%}
 
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do begin_model() %}
 
   {% if adapter.view_is_current(target_relation, sql, model) and not should_full_refresh() %}
     {% do store_raw_result('main', message='OK unchanged', code='OK', rows_affected=0) %}
@@ -18,11 +17,5 @@
     {% do store_raw_result('main', message='OK', code='OK', rows_affected=0) %}
   {% endif %}
 
-  {% do apply_grants(target_relation, config.get('grants')) %}
-  {% do persist_docs(target_relation, model) %}
-
-  {{ run_hooks(post_hooks, inside_transaction=True) }}
-  {{ run_hooks(post_hooks, inside_transaction=False) }}
-
-  {{ return({'relations': [target_relation]}) }}
+  {{ return(end_model(target_relation)) }}
 {% endmaterialization %}

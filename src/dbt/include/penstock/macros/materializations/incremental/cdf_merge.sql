@@ -1,7 +1,6 @@
 {#- The row-level changes of the tables that the model reads, in one merge: the engine's, in one call. -#}
 {% macro merge_changes(target_relation, existing_relation) -%}
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do begin_model() %}
 
   {% do write(sql) %}
   {%- set replace = should_full_refresh() or existing_relation is none or existing_relation.is_view -%}
@@ -16,11 +15,5 @@
   {% endif %}
   {% do store_result('main', response=adapter.merge_changes(target_relation, sql, model, should_full_refresh())) %}
 
-  {% do apply_grants(target_relation, config.get('grants')) %}
-  {% do persist_docs(target_relation, model) %}
-
-  {{ run_hooks(post_hooks, inside_transaction=True) }}
-  {{ run_hooks(post_hooks, inside_transaction=False) }}
-
-  {{ return({'relations': [target_relation]}) }}
+  {{ return(end_model(target_relation)) }}
 {%- endmacro %}

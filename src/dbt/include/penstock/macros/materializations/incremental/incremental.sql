@@ -17,8 +17,7 @@
     {{ return({'relations': [target_relation]}) }}
   {% endif %}
 
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do begin_model() %}
 
   {%- set query = model_query() -%}
   {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
@@ -58,11 +57,5 @@
     {% do adapter.drop_relation(temp_relation) %}
   {%- endif -%}
 
-  {% do apply_grants(target_relation, config.get('grants')) %}
-  {% do persist_docs(target_relation, model) %}
-
-  {{ run_hooks(post_hooks, inside_transaction=True) }}
-  {{ run_hooks(post_hooks, inside_transaction=False) }}
-
-  {{ return({'relations': [target_relation]}) }}
+  {{ return(end_model(target_relation)) }}
 {% endmaterialization %}

@@ -1,8 +1,7 @@
 {#- A window of a microbatch model: what is to be done about it is the engine's to decide, in one call. -#}
 {% macro run_window(target_relation) -%}
   {% do adapter.check_window(model) %}
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do begin_model() %}
 
   {%- set query = sql -%}
   {%- set contract = config.get('contract').enforced and not adapter.is_file_model(model) -%}
@@ -20,16 +19,11 @@
   {% do write(query) %}
   {% do store_result('main', response=adapter.run_window(target_relation, query, model, should_full_refresh())) %}
 
-  {% do apply_grants(target_relation, config.get('grants')) %}
-  {% if adapter.get_relation(this.database, this.schema, this.identifier) %}
+  {%- set is_there = adapter.is_there(target_relation) -%}
+  {% if is_there %}
     {% for change in adapter.layout_changes(target_relation, model) %}
       {% do run_query(change) %}
     {% endfor %}
-    {% do persist_docs(target_relation, model) %}
   {% endif %}
-
-  {{ run_hooks(post_hooks, inside_transaction=True) }}
-  {{ run_hooks(post_hooks, inside_transaction=False) }}
-
-  {{ return({'relations': [target_relation]}) }}
+  {{ return(end_model(target_relation, is_there)) }}
 {%- endmacro %}

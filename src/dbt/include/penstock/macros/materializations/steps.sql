@@ -1,0 +1,18 @@
+{#- What every materialization does before and after its own part. -#}
+{% macro begin_model() -%}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+{%- endmacro %}
+
+{#- A model that found nothing to make its table from has none to document. -#}
+{% macro end_model(relation, is_there=true) -%}
+  {% do apply_grants(relation, config.get('grants')) %}
+  {% if is_there %}
+    {% do persist_docs(relation, model) %}
+  {% endif %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [relation]}) }}
+{%- endmacro %}
