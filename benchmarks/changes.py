@@ -48,7 +48,7 @@ when matched and s.kind < 3 then update set amount = t.amount + 1
     lake.sql(
         f"""
 insert into silver.orders
-select id + 1000000000 * {turn + 1}, name, amount, day from silver.orders version as of 0
+select id + 1000000000L * {turn + 1}, name, amount, day from silver.orders version as of 0
 where {changed} and pmod(hash(id, {turn}), 4) = 3
 """
     )

@@ -6,12 +6,14 @@ mark. What a table's log says is committed, is; a plan above that is unfinished;
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import re
 import time
+import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from deltalake.exceptions import CommitFailedError, DeltaError
@@ -21,6 +23,7 @@ from penstock.layout import RETENTION
 from penstock.relations import LEDGER_FOLDER
 from penstock.storage import Storage, join
 from penstock.table import MARK, VOID, Table
+from penstock.written import Written
 
 log = logging.getLogger("penstock.journal")
 
@@ -97,6 +100,47 @@ class Plan(Protocol):
 
 
 P = TypeVar("P", bound=Plan)
+
+
+@dataclass(frozen=True)
+class Running(Generic[P]):
+    """A plan that was run, and whose outcome the log will tell."""
+
+    plan: P
+    note: str = ""
+    """What its commit carries; nothing where it writes no rows."""
+    began: float = field(default_factory=time.monotonic)
+
+    def outcome(self, state: State) -> Written | None:
+        """What its commit did; None where it was not the one that brought the plan in."""
+        return None if state.table is None or not self.note else Written.noted(state.table, self.note)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+
+def note_of(plan: Plan | str) -> str:
+    """A note for a commit of ours, such as no other carries."""
+    return f"{OURS}{plan if isinstance(plan, str) else plan.number} {uuid.uuid4()}"
+
+
+def check_header(header: Mapping[str, Any], number: int, kind: str, where: str) -> None:
+    """Refuse a plan of another kind, of a later format, or under another's number."""
+    if header["format_version"] != FORMAT:
+        raise PenstockError(
+            f"This plan has format {header['format_version']}, and only {FORMAT} is known here",
+            where=where,
+            fix="Upgrade dbt-penstock.",
+        )
+    if header["kind"] != kind:
+        raise PenstockError(
+            f"This table's ledger is one of {header['kind']}, not of {kind}",
+            where=where,
+            fix="Run once with --full-refresh, or name another table.",
+        )
+    if header["number"] != number:
+        raise ValueError(f"it says that it is plan {header['number']}")
 
 
 class Work(Protocol[P]):
@@ -230,6 +274,21 @@ class Journal(Generic[P]):
                     where=self.location,
                     fix="Put the file back as it was and run again, or run with --full-refresh.",
                 ) from error
+
+    def summarize(self, state: State, facts: Mapping[str, Any]) -> None:
+        """Write down where the table stands, for people: no run reads it, and the next one writes it anew."""
+        if state.table is None or state.mark is None:
+            return
+        summary = {
+            "format_version": FORMAT,
+            "version": state.table.version,
+            "batchId": state.mark - state.generation,
+            "number": state.mark,
+            "generation": state.generation,
+            **facts,
+            "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        self.storage.write(SUMMARY, json.dumps(summary, indent=2).encode())
 
     def path_of(self, number: int) -> str:
         return f"{FOLDER}/{number}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import sql
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
 from penstock.layout import Layout
-from penstock.names import Name, check_part, quote
+from penstock.names import Name, check_part
 from penstock.relations import (
     LEDGER_FOLDER,
     LINK_FILE,
@@ -403,44 +403,6 @@ class Lake:
         number = Table.open(relation.location, self.storage_options).mark
         if number is not None:
             cloned.commit_mark(number)
-
-    def reshape(
-        self,
-        name: Name,
-        *,
-        add: Mapping[str, str],
-        remove: Sequence[str] = (),
-        retype: Mapping[str, str] | None = None,
-        runner: Runner | None = None,
-    ) -> None:
-        """Change a table's columns in one commit: added ones in its metadata, others by writing it anew.
-
-        Delta drops a column without a rewrite only after an upgrade of the table's protocol that many readers
-        do not know; the rewrite keeps the table's id, properties and protocol.
-        """
-        self.check_writable()
-        relation, runner = self.get(name), runner or self.runner
-        added = ", ".join(f"{quote(column)} {type}" for column, type in add.items())
-        if not remove and not retype:
-            if added:
-                runner.run(f"alter table {name.sql} add columns ({added})")
-            return
-        gone = {column.lower() for column in remove}
-        types = {column.lower(): type for column, type in (retype or {}).items()}
-        wanted = [
-            f"cast({quote(column.name)} as {types[column.name.lower()]}) as {quote(column.name)}"
-            if column.name.lower() in types
-            else quote(column.name)
-            for column in self.columns(name)
-            if column.name.lower() not in gone
-        ]
-        wanted += [f"cast(null as {type}) as {quote(column)}" for column, type in add.items()]
-        partitions = [
-            column
-            for column in Table.open(relation.location, self.storage_options, files=False).partition_columns
-            if column.lower() not in gone
-        ]
-        runner.overwrite(f"select {', '.join(wanted)} from {name.sql}", relation, partitions)
 
     # Where things lie
 

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock import session, sql
+from penstock import columns, session, sql
 from penstock.catalog import Catalog, catalog_of
 from penstock.errors import PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
 from penstock.names import Name
 from penstock.relations import Link, Relation
 from penstock.table import Column, Table
+from penstock.written import Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -40,38 +41,6 @@ _JOB_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interrupt
 # Delta would run a job over the empty state before a table's first commit, to write down that it has no files.
 _NEW_TABLE = {"spark.databricks.delta.allFilesInCrc.enabled": "false"}
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a commit did, as the table's log tells it."""
-
-    version: int
-    rows_inserted: int = 0
-    rows_updated: int = 0
-    rows_deleted: int = 0
-    files: int = 0
-    bytes: int = 0
-
-    @property
-    def rows(self) -> int:
-        return self.rows_inserted + self.rows_updated + self.rows_deleted
-
-    @classmethod
-    def from_commit(cls, commit: Mapping[str, Any]) -> Written:
-        metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if _is_count(value)}
-
-        def first(*keys: str) -> int:
-            return next((metrics[key] for key in keys if key in metrics), 0)
-
-        return cls(
-            version=int(commit["version"]),
-            rows_inserted=first("numTargetRowsInserted", "numOutputRows"),
-            rows_updated=first("numTargetRowsUpdated", "numUpdatedRows"),
-            rows_deleted=first("numTargetRowsDeleted", "numDeletedRows"),
-            files=first("numTargetFilesAdded", "numFiles", "numAddedFiles"),
-            bytes=first("numTargetBytesAdded", "numOutputBytes", "numAddedBytes"),
-        )
 
 
 @dataclass
@@ -173,11 +142,11 @@ class Runner:
 
     def columns_of(self, text: str) -> list[Column]:
         """The columns of a query, without running it."""
-        return self._columns(self._resolving(text))
+        return columns.of_frame(self._resolving(text))
 
     def columns_of_relation(self, name: str) -> list[Column]:
         """The columns of whatever this session knows by a name, a temporary view too."""
-        return self._columns(self._resolving(f"select * from {name}"))
+        return columns.of_frame(self._resolving(f"select * from {name}"))
 
     def cancel(self) -> None:
         """Stop what runs now, from another thread."""
@@ -325,24 +294,7 @@ class Runner:
         if relation is None or relation.kind != "table":
             return None
         try:
-            commits = Table.open(relation.location, self.lake.storage_options, files=False).history(20)
+            table = Table.open(relation.location, self.lake.storage_options, files=False)
         except UnsupportedTable:
             return None
-        ours = next((commit for commit in commits if commit.get("userMetadata") == query_id), None)
-        return None if ours is None else Written.from_commit(ours)
-
-    @staticmethod
-    def _columns(frame: DataFrame) -> list[Column]:
-        return [
-            Column(
-                name=field.name,
-                type=field.dataType.simpleString(),
-                nullable=field.nullable,
-                comment=(field.metadata or {}).get("comment"),
-            )
-            for field in frame.schema.fields
-        ]
-
-
-def _is_count(value: Any) -> bool:
-    return str(value).isdigit()
+        return Written.noted(table, query_id)

@@ -235,3 +235,72 @@ class TestWrongConfig:
             "`event_time` names at, which the model does not select: it selects id",
         ):
             assert part in said, part
+
+
+HOURLY = """
+{{ config(materialized='table', event_time='at') }}
+select id, timestamp '2025-12-30 00:00:00' + make_interval(0, 0, 0, 0, cast(id as int)) as at from range(72)
+"""
+CONTRACT = """
+models:
+  - name: contracted
+    config: {contract: {enforced: true}, on_schema_change: fail}
+    columns:
+      - {name: id, data_type: bigint, constraints: [{type: not_null}]}
+      - {name: at, data_type: timestamp}
+"""
+
+
+class TestSizes:
+    """Windows of every size over a year's end: 72 hours from the 30th of December."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        def sized(size: str, begin: str, config: str = "days_per_batch=4") -> str:
+            text = windowed(config, "id, at", "at").replace("'day'", f"'{size}'")
+            return text.replace("2026-03-30", begin)
+
+        return {
+            "events.sql": HOURLY,
+            "by_hour.sql": sized("hour", "2025-12-31T20:00:00"),
+            "by_month.sql": sized("month", "2025-12-01"),
+            "by_year.sql": sized("year", "2025-01-01", "lookback=1"),
+            "contracted.sql": sized("day", "2025-12-30"),
+            "contract.yml": CONTRACT,
+            "days.sql": "{{ config(materialized='table', event_time='day', partition_by='day') }}\n"
+            "select id, to_date(at) as day from {{ ref('events') }}",
+            "of_days.sql": windowed("lookback=0", "id, day", "day")
+            .replace("'events'", "'days'")
+            .replace("2026-03-30", "2025-12-30"),
+        }
+
+    def test_each_size(self, project) -> None:
+        run_dbt(["run", "-s", "events", "days"])
+        batches = {}
+        for until, *models in (
+            ("2026-01-01 04:00:00", "by_hour"),
+            ("2026-01-02 00:00:00", "contracted", "of_days"),
+            ("2026-02-01 00:00:00", "by_month"),
+            ("2027-01-01 00:00:00", "by_year"),
+        ):
+            with patch_microbatch_end_time(until):
+                results = run_dbt(["run", "-s", *models])
+            batches |= {result.node.name: len(result.batch_results.successful) for result in results}
+        assert batches == {"by_hour": 8, "by_month": 2, "by_year": 2, "contracted": 3, "of_days": 3}
+        assert rows(project, "by_hour") == list(range(44, 52))
+        assert table(project, "by_hour").version() == 1, "8 hours are 2 packs"
+        for model in ("by_month", "by_year", "contracted", "of_days"):
+            assert rows(project, model) == list(range(72)), model
+        assert "`id` is not null" in str(table(project, "contracted").metadata().configuration)
+
+    def test_the_models_own_query_reads_its_windows_partitions_alone(self, project) -> None:
+        compiled = next(Path(project.project_root).glob("target/compiled/**/of_days_2025-12-31.sql"), None)
+        assert compiled is not None, sorted(Path(project.project_root).glob("target/compiled/**/*"))
+        frame = project.adapter.lake.sql(compiled.read_text())
+        assert {file.split("day=")[1][:10] for file in frame.inputFiles()} == {"2025-12-31"}
+
+    def test_a_sample_is_what_lies_in_it(self, project) -> None:
+        sample = "{'start': '2025-12-31', 'end': '2026-01-01'}"
+        with patch_microbatch_end_time("2026-01-02 00:00:00"):
+            run_dbt(["run", "-s", "of_days", "--full-refresh", "--sample", sample])
+        assert rows(project, "of_days") == list(range(24, 48))

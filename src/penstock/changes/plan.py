@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.changes.window import Span
 from penstock.errors import PenstockError
-from penstock.journal import FORMAT
+from penstock.journal import FORMAT, check_header
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,7 @@ class ChangePlan:
     def from_bytes(cls, number: int, data: bytes, where: str) -> ChangePlan:
         try:
             content = json.loads(data)
-            if content["format_version"] != FORMAT:
-                raise PenstockError(
-                    f"This plan has format {content['format_version']}, and only {FORMAT} is known here",
-                    where=where,
-                    fix="Upgrade dbt-penstock.",
-                )
-            if content["kind"] != "changes" or content["number"] != number:
-                raise ValueError("it is no plan of changes with this number")
+            check_header(content, number, "changes", where)
             return cls(
                 number=number,
                 generation=content["generation"],

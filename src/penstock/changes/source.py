@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from penstock.checks import Check, checked, one_of, positive
+from penstock.columns import IGNORE, POLICIES
 from penstock.errors import PenstockError
 from penstock.names import Name
 from penstock.settings import unknown_keys
 
 GAPS = ("fail", "full_refresh")
-SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ChangeSource:
     cdf_max_versions: int | None = None
     """At most so many versions of a source in one commit."""
     on_cdf_gap: str = "fail"
-    on_schema_change: str = "ignore"
+    on_schema_change: str = IGNORE
 
     @classmethod
     def known(cls) -> list[str]:
@@ -51,13 +51,8 @@ class ChangeSource:
     def _read(cls, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         config = {key: value for key, value in given.items() if value is not None}
         problems = unknown_keys(config, cls.known())
-        values: dict[str, Any] = {}
-        for key, check in _CHECKS.items():
-            if key in config:
-                try:
-                    values[key] = check(config[key])
-                except (ValueError, PenstockError) as error:
-                    problems.append(f"`{key}` {error}, not {config[key]!r}")
+        values, wrong = checked(config, _CHECKS)
+        problems += wrong
         if "unique_key" not in config:
             problems.append("`unique_key` is missing: name the columns that identify a row of the result")
         return values, problems
@@ -81,25 +76,10 @@ def _relations(value: Any) -> tuple[Name, ...]:
     return tuple(Name.parse(name) for name in _names(value))
 
 
-def _positive(value: Any) -> int:
-    if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value).strip()) or int(value) < 1:
-        raise ValueError("is a whole number of at least 1")
-    return int(value)
-
-
-def _one_of(*choices: str) -> Any:
-    def check(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"is one of {', '.join(choices)}")
-        return str(value)
-
-    return check
-
-
-_CHECKS: dict[str, Any] = {
+_CHECKS: dict[str, Check] = {
     "unique_key": _columns,
     "cdf_source": _relations,
-    "cdf_max_versions": _positive,
-    "on_cdf_gap": _one_of(*GAPS),
-    "on_schema_change": _one_of(*SCHEMA_CHANGES),
+    "cdf_max_versions": positive,
+    "on_cdf_gap": one_of(*GAPS),
+    "on_schema_change": one_of(*POLICIES),
 }

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-import time
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.changes import merge
@@ -19,23 +15,22 @@ from penstock.changes.shape import Keys, Rows, Whole, shape_of
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
 from penstock.changes.window import Gap, Segment, SourceLog, Span
+from penstock.columns import fit, of_frame
 from penstock.errors import PenstockError, StatementError
 from penstock.journal import (
-    FORMAT,
     GENERATION,
-    OURS,
-    SUMMARY,
     Journal,
     Lost,
+    Running,
     State,
     Step,
     Unrunnable,
     lost_a_race,
     no_step,
+    note_of,
 )
 from penstock.layout import Layout
 from penstock.names import Name
-from penstock.runner import Written
 from penstock.table import MARK, Column, Table
 from penstock.transaction import commit_marks, on_sql
 
@@ -111,7 +106,7 @@ class ChangeWork:
         self._to_the_end = False
         """Whether a window failed that ended earlier: the next one takes all there is."""
         self._looked = False
-        self._running: _Running | None = None
+        self._running: Running[ChangePlan] | None = None
 
     @property
     def runner(self) -> Runner:
@@ -156,8 +151,8 @@ class ChangeWork:
             return self._anew(number)
 
     def run(self, plan: ChangePlan, state: State) -> None:
-        note = f"{OURS}{plan.number} {uuid.uuid4()}"
-        self._running = _Running(plan, note, time.monotonic())
+        note = note_of(plan)
+        self._running = Running(plan, note)
         if not plan.rows:
             self.journal.commit_empty(plan.number, state, note=note)
             return
@@ -276,7 +271,8 @@ class ChangeWork:
         self.runner.run(f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", self._conf(plan, note))
 
     def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
-        columns = self._fit(self._check_query(change.new(views)))
+        made = self._check_query(change.new(views))
+        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner)
         key, query = self.source.unique_key, change.source(views, columns)
         if isinstance(self.shape, Whole):
             text = merge.statement(self.name.sql, views.of(query), key, columns, whole=True)
@@ -312,7 +308,7 @@ class ChangeWork:
                 where=str(self.name),
                 fix="Compute it upstream, where the row is made, or use another strategy.",
             )
-        columns = [Column(item.name, item.dataType.simpleString()) for item in frame.schema.fields]
+        columns = of_frame(frame)
         known = {column.name.lower() for column in columns}
         unknown = [key for key in self.source.unique_key if key.lower() not in known]
         if unknown:
@@ -322,36 +318,6 @@ class ChangeWork:
                 fix=f"It has {', '.join(column.name for column in columns)}.",
             )
         return columns
-
-    def _fit(self, made: list[Column]) -> list[Column]:
-        """The columns that are merged, as the table has them; new and missing ones as `on_schema_change` says."""
-        policy = self.source.on_schema_change
-        target = {column.name.lower(): column for column in self.lake.columns(self.name)}
-        new = [column for column in made if column.name.lower() not in target]
-        gone = [column.name for key, column in target.items() if key not in {c.name.lower() for c in made}]
-        other = {
-            target[column.name.lower()].name: column.type
-            for column in made
-            if column.name.lower() in target and target[column.name.lower()].type != column.type
-        }
-        if policy == "fail" and (new or gone or other):
-            raise PenstockError(
-                f"The model's columns are not the table's: new {[c.name for c in new] or 'none'}, missing "
-                f"{gone or 'none'}, of another type {list(other) or 'none'}",
-                where=str(self.name),
-                fix="Set `on_schema_change`, or run with --full-refresh.",
-            )
-        sync = policy == "sync_all_columns"
-        if (policy == "append_new_columns" and new) or (sync and (new or gone or other)):
-            self.lake.reshape(
-                self.name,
-                add={column.name: column.type for column in new},
-                remove=gone if sync else (),
-                retype=other if sync else None,
-                runner=self.runner,
-            )
-            target = {column.name.lower(): column for column in self.lake.columns(self.name)}
-        return [target[column.name.lower()] for column in made if column.name.lower() in target]
 
     # What went wrong
 
@@ -388,37 +354,19 @@ class ChangeWork:
     def _settle(self, state: State) -> None:
         self.report.version = None if state.table is None else state.table.version
         running, self._running = self._running, None
-        if running is None or state.table is None or state.mark is None:
-            return
-        history = state.table.history(20)
-        ours = next((one for one in history if one.get("userMetadata") == running.note), None)
-        if ours is None or state.last_is_void:
+        written = None if running is None else running.outcome(state)
+        if running is None or written is None or state.last_is_void:
             return
         if running.plan.rows:
-            written = Written.from_commit(ours)
             window = Merged(
                 str(running.plan), written.rows_inserted, written.rows_updated, written.rows_deleted,
-                time.monotonic() - running.began, written.version,
+                running.seconds, written.version,
             )  # fmt: skip
             self.report.windows.append(window)
             self.on_window(window)
-        self._summarize(running.plan, state)
-        self._forget_old_plans(state)
-
-    def _summarize(self, plan: ChangePlan, state: State) -> None:
-        """For people: no run reads it."""
-        assert state.table is not None
         self._step("summary")
-        summary = {
-            "format_version": FORMAT,
-            "version": state.table.version,
-            "batchId": plan.number - plan.generation,
-            "number": plan.number,
-            "generation": plan.generation,
-            "sources": {span.name: span.end for span in plan.spans},
-            "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
-        self.journal.storage.write(SUMMARY, json.dumps(summary, indent=2).encode())
+        self.journal.summarize(state, {"sources": {span.name: span.end for span in running.plan.spans}})
+        self._forget_old_plans(state)
 
     def _forget_old_plans(self, state: State) -> None:
         """Only the newest committed plan is ever read; some more are kept for people."""
@@ -432,12 +380,3 @@ class ChangeWork:
     def _warn(self, text: str) -> None:
         log.warning("%s", text)
         self.report.warnings.append(text)
-
-
-@dataclass(frozen=True)
-class _Running:
-    """A plan that was run and whose outcome the log will tell."""
-
-    plan: ChangePlan
-    note: str
-    began: float

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import time
-import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.columns import APPEND, SYNC, Difference, of_frame, reshape
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Shape
 from penstock.files.ledger import Ledger
@@ -22,26 +20,24 @@ from penstock.files.listing import Listings, none
 from penstock.files.model import Model
 from penstock.files.plan import KEY, QUARANTINED, RECORDS, REPLACED, SKIPPED, FilePlan
 from penstock.files.progress import Progress
-from penstock.files.reading import BadFiles, Reader, Reading, Request, missing
+from penstock.files.reading import BadFiles, Reader, Reading, Request
 from penstock.files.report import Batch, IngestReport
 from penstock.files.selection import Selection, Selector, set_aside
 from penstock.files.source import FileSource
 from penstock.journal import (
-    FORMAT,
     GENERATION,
-    OURS,
-    SUMMARY,
     Journal,
     Lost,
+    Running,
     State,
     Step,
     Unrunnable,
     lost_a_race,
     no_step,
+    note_of,
 )
 from penstock.layout import Layout, literal
 from penstock.names import Name
-from penstock.runner import Written
 from penstock.storage import Storage, is_uri
 from penstock.table import MARK
 from penstock.transaction import MovedOn, Transaction, commit_marks, on_sql
@@ -129,7 +125,7 @@ class FileWork:
         self._reading: tuple[FilePlan, Reading] | None = None
         self._ahead: tuple[Request, Future[Reading]] | None = None
         self._helper: ThreadPoolExecutor | None = None
-        self._running: _Running | None = None
+        self._running: Running[FilePlan] | None = None
         if model.across_rows is not None:
             self._warn(
                 f"{name} has {model.across_rows}: it holds within each batch of files, not across batches, "
@@ -169,22 +165,21 @@ class FileWork:
 
     def run(self, plan: FilePlan, state: State) -> None:
         read = plan.read
-        began = time.monotonic()
         if read.num_rows == 0 and not plan.replace:
             self.journal.commit_empty(plan.number, state)
-            self._running = _Running(plan, "", began)
+            self._running = Running(plan)
             return
+        running = Running(plan, note_of(plan))
         self._refuse_changed(read)
         if self._reading is None or self._reading[0] is not plan:
             self._read(plan, state)
         assert self._reading is not None
         (_, reading), self._reading = self._reading, None
-        note = f"{OURS}{plan.number} {uuid.uuid4()}"
-        self._running = _Running(plan, note, began)
+        self._running = running
         self._read_ahead(plan, state)
         self._step("write")
         try:
-            self._write(plan, reading, note, state)
+            self._write(plan, reading, running.note, state)
         except StatementError as error:
             if lost_a_race(error.condition):
                 raise Lost(str(error)) from error
@@ -285,11 +280,11 @@ class FileWork:
     def _drop_columns(self, reading: Reading) -> None:
         """Under `sync_all_columns` the table loses what the SELECT no longer makes, before the batch comes in."""
         columns = reading.request.columns
-        if self.source.on_schema_change != "sync_all_columns" or columns is None or reading.request.shape is not None:
+        if self.source.on_schema_change != SYNC or columns is None or reading.request.shape is not None:
             return
-        if gone := missing(reading.frame, columns):
+        if gone := Difference(of_frame(reading.frame), columns).gone:
             reading.drop(self.runner)
-            self.lake.reshape(self.name, add={}, remove=gone, runner=self.runner)
+            reshape(self.lake, self.name, add={}, remove=gone, runner=self.runner)
             raise Lost(f"the columns {', '.join(gone)} were dropped")
 
     # Writing
@@ -303,7 +298,7 @@ class FileWork:
             self.runner.run(text, on_sql(MARK, plan.number, note))
             return
         assert state.table is not None
-        merge = self.source.on_schema_change in ("append_new_columns", "sync_all_columns")
+        merge = self.source.on_schema_change in (APPEND, SYNC)
         replaced = plan.with_status(REPLACED)["path"].to_pylist()
         with self.runner.tagged(note):
             if replaced:
@@ -412,20 +407,18 @@ class FileWork:
             source = self.source
             self._ledger.tidy(state, source.source_compaction_interval, source.source_retention_files, self._step)
 
-    def _tell(self, running: _Running, state: State) -> None:
+    def _tell(self, running: Running[FilePlan], state: State) -> None:
         plan = running.plan
-        assert state.table is not None
         self.report.skipped += plan.with_status(SKIPPED).num_rows
         for row in plan.with_status(QUARANTINED).to_pylist():
             self.report.quarantined[row["path"]] = row["reason"]
             self._warn(f"{row['path']} can't be read and was left out: {row['reason']}")
         if not running.note:
             return
-        ours = next((one for one in state.table.history(20) if one.get("userMetadata") == running.note), None)
-        if ours is None:
+        written = running.outcome(state)
+        if written is None:
             log.info("%s: batch %d came in by another run", self.name, plan.batch_id)
             return
-        written = Written.from_commit(ours)
         place = len(self.report.batches) + 1
         remaining = 0 if self._selection is None else self._selection.backlog.batches
         batch = Batch(
@@ -435,7 +428,7 @@ class FileWork:
             files=plan.read.num_rows,
             bytes=pc.sum(plan.read["size"]).as_py() or 0,
             rows=written.rows_inserted,
-            seconds=time.monotonic() - running.began,
+            seconds=running.seconds,
             version=written.version,
         )
         self.report.batches.append(batch)
@@ -444,33 +437,15 @@ class FileWork:
         self._progress.show(batch.place, batch.of)
 
     def _summarize(self, state: State) -> None:
-        """For people: no run reads it."""
-        assert state.table is not None
-        assert state.mark is not None
         records = self._ledger.records
         self._step("summary")
-        summary = {
-            "format_version": FORMAT,
-            "version": state.table.version,
+        facts = {
             "modifiedTime": pc.max(records["modificationTime"]).as_py(),
-            "batchId": state.mark - state.generation,
-            "number": state.mark,
-            "generation": state.generation,
             "files": records.num_rows,
             "bytes": pc.sum(records["size"]).as_py() or 0,
-            "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
-        self.journal.storage.write(SUMMARY, json.dumps(summary, indent=2).encode())
+        self.journal.summarize(state, facts)
 
     def _warn(self, text: str) -> None:
         log.warning("%s", text)
         self.report.warnings.append(text)
-
-
-@dataclass(frozen=True)
-class _Running:
-    """A plan that was run and whose outcome the log will tell."""
-
-    plan: FilePlan
-    note: str
-    began: float

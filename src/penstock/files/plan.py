@@ -16,7 +16,7 @@ import pyarrow.json
 
 from penstock.errors import PenstockError
 from penstock.files.listing import FILES, none
-from penstock.journal import FORMAT
+from penstock.journal import FORMAT, check_header
 
 INGESTED, REPLACED, SKIPPED, QUARANTINED = "ingested", "replaced", "skipped", "quarantined"
 READ = (INGESTED, REPLACED)
@@ -98,16 +98,10 @@ class FilePlan:
         head, _, body = data.partition(b"\n")
         try:
             header = json.loads(head)
-            version = header["format_version"]
-            if version != FORMAT:
-                raise PenstockError(
-                    f"This plan has format {version}, and only {FORMAT} is known here",
-                    where=where,
-                    fix="Upgrade dbt-penstock.",
-                )
+            check_header(header, number, "files", where)
             records = _lines(body)
-            if header["number"] != number or records.num_rows != header["files"] or header["kind"] != "files":
-                raise ValueError("it is not whole")
+            if records.num_rows != header["files"]:
+                raise ValueError(f"it has {records.num_rows} of {header['files']} lines")
             voided = header.get("voided")
             return cls(
                 number=number,

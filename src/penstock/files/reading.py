@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from penstock.columns import FAIL, IGNORE, Difference, of_frame
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.model import Model
@@ -108,7 +109,7 @@ class Reader:
         given = frames.given()
         if given is not None:
             return given
-        if request.known is not None and self._source.on_schema_change == "ignore":
+        if request.known is not None and self._source.on_schema_change == IGNORE:
             return request.known
         try:
             return frames.infer(list(request.paths), request.known)
@@ -124,20 +125,14 @@ class Reader:
         from pyspark.sql import functions as F
 
         target = {column.name.lower(): column for column in columns}
-        made = {column.name.lower(): column for column in frame.schema.fields}
-        new = [column.name for key, column in made.items() if key not in target]
-        gone = missing(frame, columns)
         policy = self._source.on_schema_change
-        if policy == "fail" and (new or gone):
-            raise PenstockError(
-                f"The SELECT's columns are not the table's: new {new or 'none'}, missing {gone or 'none'}",
-                where=str(self._name),
-                fix="Set `on_schema_change`, or run with --full-refresh.",
-            )
+        if policy == FAIL:
+            Difference(of_frame(frame), columns).refuse(str(self._name))
         fitted = []
-        for key, column in made.items():
+        for column in frame.schema.fields:
+            key = column.name.lower()
             if key not in target:
-                if policy != "ignore":
+                if policy != IGNORE:
                     fitted.append(F.col(quote(column.name)))
                 continue
             wanted = target[key]
@@ -160,9 +155,3 @@ class Reader:
     def _touch(self, path: str) -> None:
         folder, name = path.rsplit("/", 1)
         Storage(folder, self._runner().lake.storage_options).read_start(name)
-
-
-def missing(frame: DataFrame, columns: Sequence[Column]) -> list[str]:
-    """The columns that a table has and a SELECT does not make."""
-    made = {name.lower() for name in frame.columns}
-    return [column.name for column in columns if column.name.lower() not in made]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
 from typing import Any
 
+from penstock.checks import Check, checked, one_of, positive
+from penstock.columns import IGNORE, POLICIES
 from penstock.errors import PenstockError
 from penstock.settings import unknown_keys
 from penstock.storage import normalize
@@ -15,7 +17,6 @@ from penstock.storage import normalize
 FORMATS = ("parquet", "csv", "json", "orc", "avro", "text", "binaryFile")
 REWRITTEN = ("fail", "skip", "ingest", "replace")
 BAD = ("fail", "quarantine")
-SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 ALIASES = {"roots": "source_roots", "ss_source_path": "source_roots", "scope_columns": "source_columns"}
 
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -65,7 +66,7 @@ class FileSource:
     on_rewritten_file: str = "fail"
     on_bad_file: str = "fail"
     rescued_data_column: str | None = None
-    on_schema_change: str = "ignore"
+    on_schema_change: str = IGNORE
 
     @classmethod
     def known(cls) -> list[str]:
@@ -84,13 +85,8 @@ class FileSource:
                 problems.append(f"`{key}` is given twice: it is another name of `{name}`")
             config[name] = value
         problems += unknown_keys(config, cls.known())
-        values = {}
-        for name, check in _CHECKS.items():
-            if name in config:
-                try:
-                    values[name] = check(config[name])
-                except ValueError as error:
-                    problems.append(f"`{name}` {error}, not {config[name]!r}")
+        values, wrong = checked(config, _CHECKS)
+        problems += wrong
         if "source_roots" not in config:
             problems.append("`source_roots` is missing: name the folders or URIs where the files arrive")
         if values.get("rescued_data_column") and values.get("source_format") not in (None, "csv", "json"):
@@ -127,16 +123,6 @@ def _patterns(value: Any) -> tuple[str, ...]:
             position = "" if error.pos is None else f" at position {error.pos}"
             raise ValueError(f"is a regular expression ({pattern!r} has {error.msg}{position})") from None
     return patterns
-
-
-def _choice(*allowed: str) -> Any:
-    def check(value: Any) -> str:
-        found = next((item for item in allowed if str(value).lower() == item.lower()), None)
-        if found is None:
-            raise ValueError(f"is one of {', '.join(allowed)}")
-        return found
-
-    return check
 
 
 def _options(value: Any) -> dict[str, str]:
@@ -192,12 +178,6 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def _positive(value: Any) -> int:
-    if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value).strip()) or int(value) < 1:
-        raise ValueError("is a whole number of at least 1")
-    return int(value)
-
-
 def _size(value: Any) -> int:
     found = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
     size = int(found.group(1)) * _UNITS[found.group(2).lower()] if found else 0
@@ -232,21 +212,21 @@ def _name(value: Any) -> str:
     return value
 
 
-_CHECKS: dict[str, Any] = {
+_CHECKS: dict[str, Check] = {
     "source_roots": _roots,
     "source_patterns": _patterns,
     "source_exclude": _patterns,
-    "source_format": _choice(*FORMATS),
+    "source_format": one_of(*FORMATS),
     "source_options": _options,
     "source_columns": _columns,
-    "max_files_per_trigger": _positive,
+    "max_files_per_trigger": positive,
     "max_bytes_per_trigger": _size,
     "safety_buffer_seconds": _seconds,
     "starting_timestamp": _instant,
-    "source_compaction_interval": _positive,
-    "source_retention_files": _positive,
-    "on_rewritten_file": _choice(*REWRITTEN),
-    "on_bad_file": _choice(*BAD),
+    "source_compaction_interval": positive,
+    "source_retention_files": positive,
+    "on_rewritten_file": one_of(*REWRITTEN),
+    "on_bad_file": one_of(*BAD),
     "rescued_data_column": _name,
-    "on_schema_change": _choice(*SCHEMA_CHANGES),
+    "on_schema_change": one_of(*POLICIES),
 }

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from penstock.errors import NotFound, PenstockError
-from penstock.journal import FORMAT, GENERATION, Journal, State
+from penstock.journal import FORMAT, GENERATION, Journal, State, check_header
 from penstock.relations import LEDGER_FOLDER
 from penstock.storage import join
 from penstock.windows.window import NONE, Ranges, Window
@@ -67,21 +67,7 @@ class WindowPlan:
     def from_bytes(cls, number: int, data: bytes, where: str) -> WindowPlan:
         try:
             header = json.loads(data.partition(b"\n")[0])
-            kind, version = header["kind"], header["format_version"]
-            if kind != "windows":
-                raise PenstockError(
-                    f"This table's ledger is one of {kind}, not of windows",
-                    where=where,
-                    fix="Run once with --full-refresh, or name another table.",
-                )
-            if version != FORMAT:
-                raise PenstockError(
-                    f"This plan has format {version}, and only {FORMAT} is known here",
-                    where=where,
-                    fix="Upgrade dbt-penstock.",
-                )
-            if header["number"] != number:
-                raise ValueError(f"it says that it is plan {header['number']}")
+            check_header(header, number, "windows", where)
             whole = header["whole"]
             return cls(
                 number,

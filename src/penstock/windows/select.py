@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import sql
+from penstock.columns import IGNORE
 from penstock.errors import NotFound, PenstockError
 from penstock.files import FileSource, Listings, Model
 from penstock.files.frame import Frames, Shape, format_of
@@ -135,7 +136,7 @@ class FileSelect:
         frames = self._frames(format)
         before = None if known is None else Shape(known["schema"], tuple(known["folders"]))
         shape = frames.given() or before
-        if shape is None or (frames.given() is None and self._source.on_schema_change != "ignore"):
+        if shape is None or (frames.given() is None and self._source.on_schema_change != IGNORE):
             shape = frames.infer(paths, before)
         return {"format": format, "schema": shape.schema, "folders": list(shape.folders)}
 

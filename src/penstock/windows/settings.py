@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timezone
 from typing import Any
 
+from penstock.checks import Check, checked, one_of, positive
+from penstock.columns import IGNORE, POLICIES
 from penstock.errors import PenstockError
 from penstock.windows.dated import DatedPath
 from penstock.windows.window import SIZES, utc
 
 KEYS = ("delete_before_insert", "skip_to_high_watermark", "days_per_batch", "source_path")
 """What a model may say besides dbt's own `event_time`, `batch_size`, `begin` and `lookback`."""
-SCHEMA_CHANGES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
+
+_CHECKS: dict[str, Check] = {"days_per_batch": positive, "on_schema_change": one_of(*POLICIES)}
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class WindowSettings:
     days_per_batch: int = 1
     """How many neighbouring windows are one job and one commit."""
     source_path: str | None = None
-    on_schema_change: str = "ignore"
+    on_schema_change: str = IGNORE
 
     @classmethod
     def problems(cls, config: Mapping[str, Any], now: datetime | None = None) -> list[str]:
@@ -54,9 +57,7 @@ class WindowSettings:
             for key in ("delete_before_insert", "skip_to_high_watermark")
             if config.get(key) is not None and not isinstance(config[key], bool)
         ]
-        days = 1 if config.get("days_per_batch") is None else config["days_per_batch"]
-        if isinstance(days, bool) or not isinstance(days, int) or days < 1:
-            found.append(f"`days_per_batch` is a whole number of at least 1, not {days!r}")
+        found += checked({key: value for key, value in config.items() if value is not None}, _CHECKS)[1]
         lookback = config.get("lookback")
         if lookback is not None and (isinstance(lookback, bool) or not isinstance(lookback, int) or lookback < 0):
             found.append(f"`lookback` is a whole number, 0 or more, not {lookback!r}")
@@ -81,9 +82,9 @@ class WindowSettings:
             begin=begin,
             delete_before_insert=config.get("delete_before_insert") is not False,
             skip_to_high_watermark=bool(config.get("skip_to_high_watermark")),
-            days_per_batch=config.get("days_per_batch") or 1,
+            days_per_batch=int(config.get("days_per_batch") or 1),
             source_path=config.get("source_path"),
-            on_schema_change=config.get("on_schema_change") or "ignore",
+            on_schema_change=config.get("on_schema_change") or IGNORE,
         )
 
 

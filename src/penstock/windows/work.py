@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from penstock.columns import fit
 from penstock.errors import PenstockError, StatementError
-from penstock.journal import GENERATION, OURS, Journal, Lost, State, Step, lost_a_race, no_step
+from penstock.journal import GENERATION, Journal, Lost, State, Step, lost_a_race, no_step, note_of
 from penstock.layout import Layout, literal
 from penstock.names import Name, quote
-from penstock.runner import Written
 from penstock.table import MARK, Column, Table
 from penstock.transaction import commit_marks, noted, on_sql
 from penstock.windows import bounds
@@ -22,6 +21,7 @@ from penstock.windows.plan import APPEND, REPLACE, Known, WindowLedger, WindowPl
 from penstock.windows.select import Select
 from penstock.windows.settings import WindowSettings
 from penstock.windows.window import NONE, Ranges, Window, floor, packs, span
+from penstock.written import Written
 
 if TYPE_CHECKING:
     from penstock.lake import Lake
@@ -119,7 +119,7 @@ class WindowWork:
             return  # what its rows are made of is being written just now
         column = self._event_column(state.table.columns)
         where = bounds.inside(column.name, column.type, window)
-        note = f"{OURS}window {uuid.uuid4()}"
+        note = note_of("window")
         self._step("write")
         if self._select.is_empty(window):
             if may_hold(Table.open(self._target.location, self._target.lake.storage_options), column.name, window):
@@ -133,6 +133,7 @@ class WindowWork:
         self.done += windows
         self.ledger.record(window, state.generation, {"rows": sum(item.rows_inserted for item in self.written)})
         self._step("recorded")
+        self._summarize()
 
     def _drive(self, *, replace: bool) -> None:
         self._target.lake.check_writable()
@@ -166,7 +167,7 @@ class WindowWork:
         )
 
     def run(self, plan: WindowPlan, state: State) -> None:
-        note = f"{OURS}{plan.number} {uuid.uuid4()}"
+        note = note_of(plan)
         window = span(plan.windows or self._wanted or (self._whole,))
         marks = on_sql(MARK, plan.number, note)
         self._step("write")
@@ -183,6 +184,7 @@ class WindowWork:
         self._tell(note)
         self.committed = True
         self.done += plan.windows
+        self._summarize()
 
     def _next(self, known: Known, *, made: bool) -> Iterator[tuple[Window, ...]]:
         """The packs that are still to come in, one commit each."""
@@ -245,40 +247,14 @@ class WindowWork:
         """Each column's expression, under the table's name and type."""
         if table is None:
             return [f"{made[column.name.lower()]} as {quote(column.name)}" for column in columns]
-        have = self._reshaped(columns, table)
+        target = self._target
+        types = {column.name.lower(): column.type for column in columns}
         items = []
-        for column in columns:
-            known = have.get(column.name.lower())
-            if known is not None:
-                value = made[column.name.lower()]
-                value = value if known.type == column.type else f"cast({value} as {known.type})"
-                items.append(f"{value} as {quote(known.name)}")
+        for column in fit(target.lake, target.name, columns, self._settings.on_schema_change, target.runner):
+            value = made[column.name.lower()]
+            value = value if types[column.name.lower()] == column.type else f"cast({value} as {column.type})"
+            items.append(f"{value} as {quote(column.name)}")
         return items
-
-    def _reshaped(self, columns: list[Column], table: Table) -> dict[str, Column]:
-        """The table's columns, after `on_schema_change` was done to them."""
-        policy = self._settings.on_schema_change
-        have = {column.name.lower(): column for column in table.columns}
-        new = [column for column in columns if column.name.lower() not in have]
-        gone = [have[key].name for key in have.keys() - {column.name.lower() for column in columns}]
-        if policy == "fail" and (new or gone):
-            raise PenstockError(
-                f"The model's columns are not the table's: new {[column.name for column in new] or 'none'}, "
-                f"missing {gone or 'none'}",
-                where=str(self._target.name),
-                fix="Set `on_schema_change`, or run with --full-refresh.",
-            )
-        if policy == "ignore" or not (new or (gone and policy == "sync_all_columns")):
-            return have
-        self._target.lake.reshape(
-            self._target.name,
-            add={column.name: column.type for column in new},
-            remove=gone if policy == "sync_all_columns" else (),
-            runner=self._target.runner,
-        )
-        return {
-            key: column for key, column in have.items() if policy != "sync_all_columns" or column.name not in gone
-        } | {column.name.lower(): column for column in new}
 
     def _event_column(self, columns: Iterable[Column]) -> Column:
         wanted = self._settings.event_time.strip("`").lower()
@@ -294,10 +270,14 @@ class WindowWork:
 
     def _tell(self, note: str) -> None:
         """What the commit did, as the log tells it."""
-        commits = Table.open(self._target.location, self._target.lake.storage_options, files=False).history(20)
-        ours = next((commit for commit in commits if commit.get("userMetadata") == note), None)
-        if ours is not None:
-            self.written.append(Written.from_commit(ours))
+        table = Table.open(self._target.location, self._target.lake.storage_options, files=False)
+        if (written := Written.noted(table, note)) is not None:
+            self.written.append(written)
+
+    def _summarize(self) -> None:
+        self._step("summary")
+        state = self.journal.state()
+        self.journal.summarize(state, {"windows": self.ledger.read(state).ranges.texts()})
 
 
 def high_watermark(table: Table, column: str) -> datetime | None:

@@ -101,7 +101,9 @@ def test_a_plan_comes_back_as_it_was():
     assert ChangePlan.from_bytes(4, plan.to_bytes(), "here") == plan
     assert plan.position(void=False)["s.a"].end == 7
     assert (plan.position(void=True)["s.a"].end, plan.position(void=True)["s.a"].commit) == (3, "c3")
-    for data in (b"{", plan.to_bytes().replace(b'"changes"', b'"files"'), plan.to_bytes()[:-9]):
+    with pytest.raises(PenstockError, match="one of files, not of changes"):
+        ChangePlan.from_bytes(4, plan.to_bytes().replace(b'"changes"', b'"files"'), "here")
+    for data in (b"{", plan.to_bytes()[:-9]):
         with pytest.raises(PenstockError, match="can't be read"):
             ChangePlan.from_bytes(4, data, "here")
 

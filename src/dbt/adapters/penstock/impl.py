@@ -25,6 +25,7 @@ from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig, is_window_m
 from dbt.adapters.penstock.connections import Handle, PenstockAdapterResponse, PenstockConnectionManager
 from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.relation import PenstockRelation
+from penstock import columns as table_columns
 from penstock.errors import NotFound
 from penstock.lake import Lake
 from penstock.layout import Layout
@@ -547,7 +548,8 @@ class PenstockAdapter(SQLAdapter):
     ) -> None:
         """Add, remove and retype columns of a table in one commit."""
         with self.connections.exception_handler(f"columns of {relation}"):
-            self.lake.reshape(
+            table_columns.reshape(
+                self.lake,
                 relation.name_in_lake,
                 add={column.name: column.data_type for column in add or ()},
                 remove=[column.name for column in remove or ()],

@@ -1,0 +1,43 @@
+"""What the values of a configuration may be: each check returns the value as it is used, or says what it should be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.errors import PenstockError
+
+Check = Callable[[Any], Any]
+
+
+def checked(config: Mapping[str, Any], checks: Mapping[str, Check]) -> tuple[dict[str, Any], list[str]]:
+    """The values that are right, and a line for each that is not.
+
+    >>> checked({"batches": 0}, {"batches": positive})
+    ({}, ['`batches` is a whole number of at least 1, not 0'])
+    """
+    values, problems = {}, []
+    for key, check in checks.items():
+        if key in config:
+            try:
+                values[key] = check(config[key])
+            except (ValueError, PenstockError) as error:
+                problems.append(f"`{key}` {error}, not {config[key]!r}")
+    return values, problems
+
+
+def positive(value: Any) -> int:
+    if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value).strip()) or int(value) < 1:
+        raise ValueError("is a whole number of at least 1")
+    return int(value)
+
+
+def one_of(*allowed: str) -> Check:
+    def check(value: Any) -> str:
+        found = next((item for item in allowed if str(value).lower() == item.lower()), None)
+        if found is None:
+            raise ValueError(f"is one of {', '.join(allowed)}")
+        return found
+
+    return check
