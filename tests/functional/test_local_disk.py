@@ -45,3 +45,13 @@ def test_nothing_hidden_lies_beside_the_data(tmp_path: Path) -> None:
     lake.sql("create table silver.orders as select id from range(10)")
     lake.sql("insert into silver.orders values (11)")
     assert [path.name for path in tmp_path.rglob(".*")] == []
+
+
+def test_checkpoints_are_written_beside_and_renamed(tmp_path: Path) -> None:
+    """One that is written in place is read half by others, and a kill leaves it so: the table can't be read any more."""
+    lake = penstock.connect(str(tmp_path / "lake"), session=SESSION)
+    lake.sql("create table silver.orders as select id from range(10)")
+    jvm: Any = lake.spark._jvm
+    session = lake.spark._jsparkSession
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session, str(tmp_path / "lake/silver/orders"))
+    assert log.store().isPartialWriteVisible(log.logPath(), session.sessionState().newHadoopConf())

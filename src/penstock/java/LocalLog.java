@@ -44,9 +44,10 @@ public final class LocalLog extends HadoopFileSystemLogStore {
     }
   }
 
+  /** What Delta writes past this class, its checkpoints, is to be written beside and renamed. */
   @Override
   public Boolean isPartialWriteVisible(Path path, Configuration configuration) {
-    return Boolean.FALSE;
+    return Boolean.TRUE;
   }
 
   private static void writeLines(java.nio.file.Path file, Iterator lines) throws IOException {
