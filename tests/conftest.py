@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, QueryBuilder
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
@@ -20,6 +24,12 @@ SESSION = {
         "spark.databricks.delta.snapshotPartitions": "1",
     },
 }
+
+
+def delta_rows(table: Path) -> list[dict[str, Any]]:
+    """A table's rows, without a JVM, by the reader of delta-rs that knows deletion vectors."""
+    read = QueryBuilder().register("t", DeltaTable(str(table))).execute("select * from t").read_all()
+    return pa.table(read).to_pylist()
 
 
 @pytest.fixture(scope="session", autouse=True)

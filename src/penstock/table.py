@@ -30,6 +30,7 @@ _SPARK_TYPES = {
     "short": "smallint",
     "byte": "tinyint",
 }
+_DELETION_VECTORS = "deletionVectors"
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -186,11 +187,22 @@ class Table:
         records = adds.column("num_records") if "num_records" in adds.column_names else None
         rows: int | None = 0
         if records is not None and adds.num_rows:
-            rows = None if records.null_count else int(pc.sum(records).as_py())
+            rows = None if records.null_count else int(pc.sum(records).as_py()) - self._deleted_rows()
         elif adds.num_rows:
             rows = None
         total = int(pc.sum(adds.column("size_bytes")).as_py() or 0) if adds.num_rows else 0
         return Statistics(files=adds.num_rows, bytes=total, rows=rows)
+
+    def _deleted_rows(self) -> int:
+        """The rows that are in files and, by deletion vectors, not in the table any more."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if _DELETION_VECTORS not in (self._delta.protocol().reader_features or ()):
+            return 0
+        kept = pa.table(self._delta.deletion_vectors().read_all())["selection_vector"]
+        flags = pc.list_flatten(kept)
+        return len(flags) - int(pc.sum(flags).as_py() or 0)
 
     def _files(self) -> pa.Table:
         """A row for each data file, with what the log knows of it."""
@@ -203,6 +215,8 @@ class Table:
 
     def extremes(self, column: str) -> list[tuple[Any, Any]] | None:
         """The least and the greatest value of a column in each file that has any; None where the log does not tell."""
+        if self._deleted_rows():
+            return None
         adds = self._files()
         named = {name.lower(): name for name in adds.column_names}
         if (partition := named.get(f"partition.{column}".lower())) is not None:

@@ -9,7 +9,8 @@ mark in between is a conflict.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.errors import StatementError, from_spark
@@ -44,16 +45,10 @@ def commit_marks(runner: Runner, known: Table, marks: Mapping[str, int]) -> None
     """A commit without data on a table that delta-rs can only read."""
     try:
         Transaction(runner, runner.lake.for_spark(known.location), known).commit(marks)
-    except MovedOn as error:
-        raise Lost(str(error)) from error
     except StatementError as error:
         if lost_a_race(error.condition):
             raise Lost(str(error)) from error
         raise
-
-
-class MovedOn(Exception):
-    """The table is not at the version that the caller has read."""
 
 
 class Transaction:
@@ -69,8 +64,17 @@ class Transaction:
             self._java = self._log.startTransaction()
         except Exception as error:
             raise from_spark(error) from error
-        if self._java.readVersion() != known.version or self._java.metadata().id() != known.id:
-            raise MovedOn(f"the table is at version {self._java.readVersion()}, not {known.version}")
+        self._known = known
+        self._expect(self._java.readVersion(), self._java.metadata().id())
+
+    def check(self) -> None:
+        """What this process has read of the table, up to now, is of the version that the transaction is of."""
+        snapshot = self._log.unsafeVolatileSnapshot()
+        self._expect(snapshot.version(), snapshot.metadata().id())
+
+    def _expect(self, version: int, id: str) -> None:
+        if (version, id) != (self._known.version, self._known.id):
+            raise Lost(f"the table is at version {version}, not {self._known.version}")
 
     def append(
         self,
@@ -102,8 +106,49 @@ class Transaction:
             step("written")
             made = getattr(self._delta, "DeltaOperations$Write")
             nones = [self._none() for _ in range(5)]
-            operation = made(mode, self._none(), self._none(), self._jvm.scala.Option.apply(note), *nones)
+            operation = made(mode, self._none(), self._none(), self._some(note), *nones)
             self._commit(actions, marks, operation)
+        except Exception as error:
+            raise from_spark(error) from error
+
+    def exchange(
+        self,
+        places: DataFrame,
+        rows: DataFrame,
+        marks: Mapping[str, int],
+        note: str,
+        counts: Mapping[str, int],
+        *,
+        step: Step = no_step,
+    ) -> None:
+        """Take the rows at these places out, and put others in, in one commit; by deletion vectors.
+
+        `places` has the path of a file and the index of a row, as Spark's `_metadata` tells them. Delta's MERGE finds the same places
+        by reading the table three times and, where rows are inserted as well, by shuffling all of it.
+        """
+        commands, session = self._delta.commands, self._spark._jsparkSession
+        bitmaps = getattr(getattr(commands, "DeletionVectorBitmapGenerator$"), "MODULE$")
+        helper = getattr(getattr(commands, "DMLWithDeletionVectorsHelper$"), "MODULE$")
+        columns = [self._some(self._jvm.org.apache.spark.sql.functions.col(name)) for name in places.columns]
+        always = self._jvm.org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral()
+        try:
+            added = self._java.writeFiles(rows._jdf)
+            # Every file counts as read, so that whatever another has written since is a conflict.
+            files = self._java.filterFiles()
+            found = bitmaps.buildRowIndexSetsForFilesMatchingCondition(
+                session, self._java, True, places._jdf, files, always, *columns
+            )
+            by_name = helper.generateCandidateFileMap(self._log.dataPath(), files)
+            touched = helper.findFilesWithMatchingRows(self._java, by_name, found)
+            stats = getattr(getattr(self._delta.stats, "StatsCollectionUtils$"), "MODULE$")
+            length = stats.getDataSkippingStringPrefixLength(session, self._java.metadata())
+            removed = helper.processUnmodifiedData(session, touched, self._java.snapshot(), length)._1()
+            step("written")
+            self._java.registerSQLMetrics(session, self._metrics({**counts, **_sizes(added)}))
+            merge = getattr(getattr(self._delta, "DeltaOperations$Merge$"), "MODULE$")
+            operation = merge.apply(self._none(), self._seq(), self._seq(), self._seq())
+            with self._runner.configured(noted(note)):
+                self._commit(removed.appendedAll(added), marks, operation)
         except Exception as error:
             raise from_spark(error) from error
 
@@ -116,13 +161,40 @@ class Transaction:
             raise from_spark(error) from error
 
     def _commit(self, actions: Any, marks: Mapping[str, int], operation: Any) -> None:
-        now = self._jvm.scala.Option.apply(int(time.time() * 1000))
+        now = self._some(int(time.time() * 1000))
         for application, number in marks.items():
             # A mark that was read is what makes another commit with it a conflict.
             self._java.readTxn().append(application)
             actions = actions.appended(self._delta.actions.SetTransaction(application, number, now))
-        with self._runner.configured(_COMMIT):
+        with self._runner.configured(_COMMIT), self._active():
             self._java.commit(actions, operation)
+
+    @contextmanager
+    def _active(self) -> Iterator[None]:
+        """Have Delta see this session's settings: a commit asks the thread for its session."""
+        sessions = self._jvm.org.apache.spark.sql.classic.SparkSession
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(self._spark._jsparkSession)
+        try:
+            yield
+        finally:
+            if before.isDefined():
+                sessions.setActiveSession(before.get())
+            else:
+                sessions.clearActiveSession()
+
+    def _metrics(self, counts: Mapping[str, int]) -> Any:
+        """Counts as a commit's metrics."""
+        make = getattr(getattr(self._jvm.org.apache.spark.sql.execution.metric, "SQLMetrics$"), "MODULE$").createMetric
+        context = self._spark.sparkContext._jsc.sc()
+        metrics = {}
+        for name, count in counts.items():
+            metrics[name] = make(context, name)
+            metrics[name].set(count)
+        return self._map(metrics)
+
+    def _some(self, value: Any) -> Any:
+        return self._jvm.scala.Option.apply(value)
 
     def _none(self) -> Any:
         return self._jvm.scala.Option.empty()
@@ -130,8 +202,15 @@ class Transaction:
     def _seq(self) -> Any:
         return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(self._jvm.java.util.ArrayList()).toSeq()
 
-    def _map(self, items: Mapping[str, str]) -> Any:
+    def _map(self, items: Mapping[str, Any]) -> Any:
         java = self._jvm.java.util.HashMap()
         for key, value in items.items():
             java.put(key, value)
         return self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java)
+
+
+def _sizes(added: Any) -> dict[str, int]:
+    """The data files among the actions of a write; those of a change feed are of another kind."""
+    actions = [added.apply(index) for index in range(added.size())]
+    sizes = [int(action.getFileSize()) for action in actions if action.getClass().getSimpleName() == "AddFile"]
+    return {"numTargetFilesAdded": len(sizes), "numTargetBytesAdded": sum(sizes)}

@@ -12,13 +12,12 @@ import uuid
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 
 from penstock.lake import Lake, connect
-from tests.conftest import SESSION
+from tests.conftest import SESSION, delta_rows
 from tests.faults.conftest import CHILD
 
-STEPS = ["plan", "planned", "write", "committed", "summary"]
+STEPS = ["plan", "planned", "write", "written", "committed", "summary"]
 
 
 class ChangeWorld:
@@ -74,7 +73,7 @@ class ChangeWorld:
         self.lake.merge_changes(f"{self.schema}.target", key="id", select=self.select, **keys)
 
     def check(self) -> None:
-        have = DeltaTable(str(self.root / self.schema / "target")).to_pyarrow_table().to_pylist()
+        have = delta_rows(self.root / self.schema / "target")
         want = [row.asDict() for row in self.lake.sql(self.select).collect()]
         assert sorted(map(repr, have)) == sorted(map(repr, want))
 

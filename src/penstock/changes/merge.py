@@ -16,7 +16,7 @@ from penstock.layout import literal
 from penstock.names import Name, quote
 from penstock.table import Column
 
-ROW, NEW = "penstock_row", "penstock_new"
+ROW, NEW, OLD = "penstock_row", "penstock_new", "penstock_old"
 _NOT_UNIQUE, _NULL, _THERE = "penstock-not-unique", "penstock-null", "penstock-there"
 _SUFFIXES = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 _RAISED = re.compile(rf"({_NOT_UNIQUE}|{_NULL}|{_THERE}) (\{{.*?\}})(?: SQLSTATE|$)", re.DOTALL)
@@ -59,10 +59,15 @@ class Change:
             for place in self.changing
             for sign in (1, -1)
         ]
-        signed = views.of("\nunion all\n".join(parts))
-        rows = views.of(net(signed, [(column.name, column.type) for column in columns]))
+        rows = views.of("\nunion all\n".join(parts))
+        if len(self.changing) > 1:
+            # What one place's change makes another's may take back.
+            rows = views.of(net(rows, [(column.name, column.type) for column in columns]))
         keyed = f"select {self._keyed(columns)}, {WEIGHT} as penstock_n from {rows}"
-        return self._grouped(keyed, "sum(if(penstock_n < 0, 1, 0)) = 0")
+        old = f"any_value({ROW}) filter (where penstock_n < 0)"
+        grouped = self._grouped(keyed, "sum(if(penstock_n < 0, 1, 0)) = 0", f", {old} as {OLD}")
+        changed = f"{ROW} is null or {OLD} is null or {differs(columns, OLD, ROW)}"
+        return f"select * except ({OLD}) from ({grouped}\n) where {changed}"
 
     def _by_keys(self, views: Views, columns: Sequence[Column], shape: Keys) -> str:
         core = shape.core
@@ -121,24 +126,23 @@ class Change:
         row = ", ".join(_cast(column) for column in columns)
         return f"{', '.join(keys)}, struct({row}) as {ROW}"
 
-    def _grouped(self, keyed: str, new: str) -> str:
+    def _grouped(self, keyed: str, new: str, more: str = "") -> str:
         """One row a key; more than one, or one without a key, is an error in the same job."""
-        keys = [quote(f"penstock_key_{index}") for index in range(len(self.unique_key))]
+        keys = key_names(self.unique_key)
         shown = _example(self.unique_key, keys)
         null = " or ".join(f"{key} is null" for key in keys)
         there = "sum(greatest(penstock_n, 0))"
         return (
             f"select {', '.join(keys)}, case when {there} > 0 and ({null}) then raise_error(concat('{_NULL} ', {shown})) "
             f"when {there} > 1 then raise_error(concat('{_NOT_UNIQUE} ', {shown})) "
-            f"else any_value({ROW}) filter (where penstock_n > 0) end as {ROW}, {new} as {NEW} "
+            f"else any_value({ROW}) filter (where penstock_n > 0) end as {ROW}, {new} as {NEW}{more} "
             f"from ({keyed}\n) group by {', '.join(keys)}"
         )
 
 
 def extent(source: str, unique_key: Sequence[str]) -> str:
     """A query for the least and the greatest value of each key that may change."""
-    keys = [quote(f"penstock_key_{index}") for index in range(len(unique_key))]
-    return f"select {', '.join(f'min({key}), max({key})' for key in keys)} from {source}"
+    return f"select {', '.join(f'min({key}), max({key})' for key in key_names(unique_key))} from {source}"
 
 
 def within(found: Sequence[Any], unique_key: Sequence[str], columns: Sequence[Column]) -> list[str]:
@@ -171,27 +175,45 @@ def statement(
     whole: bool = False,
 ) -> str:
     """Deletes, updates and inserts in one; rows whose values stay the same are not written."""
-    keys = [quote(f"penstock_key_{index}") for index in range(len(unique_key))]
-    pairs = [f"penstock_target.{quote(key)} = penstock_changes.{name}" for key, name in zip(unique_key, keys)]
-    on = " and ".join([*pairs, *within])
-    differs = " or ".join(
-        f"not ({identity(f'penstock_target.{quote(column.name)}', column.type)} <=> "
-        f"{identity(f'penstock_changes.{ROW}.{quote(column.name)}', column.type)})"
-        for column in columns
-    )
     sets = ", ".join(f"{quote(column.name)} = penstock_changes.{ROW}.{quote(column.name)}" for column in columns)
     names = ", ".join(quote(column.name) for column in columns)
     values = ", ".join(f"penstock_changes.{ROW}.{quote(column.name)}" for column in columns)
-    shown = _example(unique_key, [f"penstock_changes.{name}" for name in keys])
     return (
-        f"merge into {target} as penstock_target\nusing {source} as penstock_changes\non {on}\n"
+        f"merge into {target} as penstock_target\nusing {source} as penstock_changes\non {on(unique_key, within)}\n"
         f"when matched and penstock_changes.{ROW} is null then delete\n"
-        # Delta computes the conditions of rows without a match as well.
-        f"when matched and case when penstock_changes.{NEW} and penstock_target.{quote(unique_key[0])} is not null "
-        f"then raise_error(concat('{_THERE} ', {shown})) "
-        f"else {differs} end then update set {sets}\n"
+        f"when matched and {refusing_new(unique_key, differs(columns))} then update set {sets}\n"
         f"when not matched and penstock_changes.{ROW} is not null then insert ({names}) values ({values})"
         + ("\nwhen not matched by source then delete" if whole else "")
+    )
+
+
+def key_names(unique_key: Sequence[str]) -> list[str]:
+    """What the key's columns are called in a source."""
+    return [quote(f"penstock_key_{index}") for index in range(len(unique_key))]
+
+
+def on(unique_key: Sequence[str], within: Sequence[str]) -> str:
+    """Which row of the target is a key's."""
+    pairs = zip(unique_key, key_names(unique_key))
+    return " and ".join([*(f"penstock_target.{quote(key)} = penstock_changes.{name}" for key, name in pairs), *within])
+
+
+def differs(columns: Sequence[Column], old: str = "penstock_target", new: str = f"penstock_changes.{ROW}") -> str:
+    """Whether any value of two rows is another."""
+    return " or ".join(
+        f"not ({identity(f'{old}.{quote(column.name)}', column.type)} <=> "
+        f"{identity(f'{new}.{quote(column.name)}', column.type)})"
+        for column in columns
+    )
+
+
+def refusing_new(unique_key: Sequence[str], otherwise: str) -> str:
+    """A condition of a key's row in the target; that there is one is an error where the key is new."""
+    shown = _example(unique_key, [f"penstock_changes.{name}" for name in key_names(unique_key)])
+    # Delta computes the conditions of rows without a match as well.
+    return (
+        f"case when penstock_changes.{NEW} and penstock_target.{quote(unique_key[0])} is not null "
+        f"then raise_error(concat('{_THERE} ', {shown})) else {otherwise} end"
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from penstock.runner import Runner
 
 WEIGHT = "penstock_weight"
+FILE, INDEX = "penstock_file", "penstock_index"
 _OLD = ("delete", "update_preimage")
 # What JSON would leave out or cut off are changes too.
 _JSON = (
@@ -73,6 +74,15 @@ class Views:
     def at(self, location: str, version: int) -> str:
         """A table at a version."""
         return self._view((location, version), lambda: self._snapshot(location, version))
+
+    def placed(self, location: str, columns: Sequence[str]) -> str:
+        """Some columns of a table as it is now, and where each row is."""
+        place = [f"_metadata.file_path as {FILE}", f"_metadata.row_index as {INDEX}"]
+        shown = [*(quote(column) for column in columns), *place]
+        return self._view(object(), lambda: self._load(self._spark.read.format("delta"), location).selectExpr(*shown))
+
+    def frame(self, query: str) -> DataFrame:
+        return self._select(query)
 
     def nothing(self, location: str, version: int) -> str:
         """Its columns without a row."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from penstock.changes import merge
+from penstock.changes.exchange import BY_ROW, Exchange, can_exchange
 from penstock.changes.model import ChangeModel
 from penstock.changes.plan import ChangePlan
 from penstock.changes.report import Merged, MergeReport
@@ -32,7 +33,7 @@ from penstock.journal import (
 from penstock.layout import Layout
 from penstock.names import Name
 from penstock.table import MARK, Column, Table
-from penstock.transaction import commit_marks, on_sql
+from penstock.transaction import Transaction, commit_marks, on_sql
 
 if TYPE_CHECKING:
     from penstock.lake import Lake
@@ -159,7 +160,10 @@ class ChangeWork:
         try:
             change = self._change(plan)
             with Views(self.runner) as views, self.runner.tagged(note):
-                (self._replace if plan.replace else self._merge)(plan, change, views, note)
+                if plan.replace:
+                    self._replace(plan, change, views, note)
+                else:
+                    self._merge(plan, change, views, note, state)
         except PenstockError as error:
             if isinstance(error, StatementError) and lost_a_race(error.condition):
                 raise Lost(str(error)) from error
@@ -264,26 +268,48 @@ class ChangeWork:
             example = views.first(merge.twice(query, self.source.unique_key))
             if example is not None:
                 raise merge.not_unique(self.source.unique_key, example[0], str(self.name))
-        clauses = self.table.with_properties({GENERATION: str(plan.number)}).clauses()
+        # A row's change is not to write its whole file anew, where the user does not say otherwise.
+        properties = {BY_ROW: "true"} | self.table.properties | {GENERATION: str(plan.number)}
+        clauses = self.table.with_properties(properties).clauses()
         text = merge.checked(query, self.source.unique_key)
         self.lake.create_schema(self.name.schema)
         self._step("write")
         self.runner.run(f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", self._conf(plan, note))
 
-    def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
+    def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str, state: State) -> None:
         made = self._check_query(change.new(views))
         columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner)
         key, query = self.source.unique_key, change.source(views, columns)
         if isinstance(self.shape, Whole):
+            self._step("write")
             text = merge.statement(self.name.sql, views.of(query), key, columns, whole=True)
-        else:
-            source = views.kept(query)
-            extent = views.first(merge.extent(source, key))
-            assert extent is not None
-            within = merge.within(extent, key, columns)
-            text = merge.statement(self.name.sql, source, key, columns, within=within)
+            self.runner.run(text, self._conf(plan, note))
+            return
+        source = views.kept(query)
+        extent = views.first(merge.extent(source, key))
+        assert extent is not None
+        within = merge.within(extent, key, columns)
+        assert state.table is not None
         self._step("write")
-        self.runner.run(text, self._conf(plan, note))
+        if can_exchange(state.table):
+            transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
+            exchange = Exchange(views, state.table, source, key, columns, isinstance(self.shape, Keys), within)
+            transaction.check()
+            self._exchange(plan, transaction, exchange, note, state)
+        else:
+            text = merge.statement(self.name.sql, source, key, columns, within=within)
+            self.runner.run(text, self._conf(plan, note))
+
+    def _exchange(
+        self, plan: ChangePlan, transaction: Transaction, exchange: Exchange, note: str, state: State
+    ) -> None:
+        counts = exchange.counts()
+        if not counts:
+            self.journal.commit_empty(plan.number, state, note=note)
+            return
+        marks = {MARK: plan.number}
+        places, rows = exchange.places(), exchange.rows(counts.files)
+        transaction.exchange(places, rows, marks, note, counts.metrics(), step=self._step)
 
     def _conf(self, plan: ChangePlan, note: str) -> dict[str, str]:
         unset = self.runner.spark.conf.get(_ROWS_PER_FILE) in (None, "0")

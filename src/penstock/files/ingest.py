@@ -40,7 +40,7 @@ from penstock.layout import Layout, literal
 from penstock.names import Name
 from penstock.storage import Storage, is_uri
 from penstock.table import MARK
-from penstock.transaction import MovedOn, Transaction, commit_marks, on_sql
+from penstock.transaction import Transaction, commit_marks, on_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -306,10 +306,7 @@ class FileWork:
                 return
             if state.mark is not None and state.mark >= plan.number:
                 raise Lost(f"{plan.number} is in already")
-            try:
-                transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
-            except MovedOn as error:
-                raise Lost(str(error)) from error
+            transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
             transaction.append(reading.frame, {MARK: plan.number}, note, merge_schema=merge, step=self._step)
 
     def _overwrite(self, plan: FilePlan, frame: DataFrame, replaced: list[str], note: str, merge: bool) -> None:

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 
 from penstock.changes import MergeReport
 from penstock.lake import Lake, connect
 from penstock.table import Table
-from tests.conftest import SESSION
+from tests.conftest import SESSION, delta_rows
 
 FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
 
@@ -38,7 +37,7 @@ class World:
     def check(self, select: str, target: str | None = None) -> None:
         """The table is what a full refresh would build; delta-rs reads it in no time."""
         place = Path(self.lake.root).joinpath(*(target or self.target).split("."))
-        rows = DeltaTable(str(place)).to_pyarrow_table().to_pylist()
+        rows = delta_rows(place)
         have = collections.Counter(repr(sorted(row.items())) for row in rows)
         want = self.rows(select)
         assert have == want, f"too many: {list(have - want)[:5]}, missing: {list(want - have)[:5]}"

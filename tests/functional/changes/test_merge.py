@@ -38,6 +38,7 @@ def test_every_kind_of_change_in_one_window(a):
     report = a.merge(select)
     a.check(select)
     assert (report.rows_inserted, report.rows_updated, report.rows_deleted) == (2, 3, 2)
+    assert a.log().statistics().rows == 7, "rows that a deletion vector takes out do not count"
     assert report.shape == "rows"
     assert a.merge(select).nothing_new
 

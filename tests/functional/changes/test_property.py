@@ -54,6 +54,9 @@ MODELS: list[tuple[str, list[str]]] = [
         "select a.id, a.part, t.total from {s}.a a left join totals t on t.id = a.id",
         ["id", "part"],
     ),
+    ("select b.id, b.part, a.n, b.name from {s}.a a right join {s}.b b on a.id = b.id and a.part = b.part", ["id", "part"]),
+    ("select id, part from {s}.a where n < 50 except select id, part from {s}.b", ["id", "part"]),
+    ("select * from (select id, part, n from {s}.a) pivot (sum(n) for part in (0 as p0, 1 as p1))", ["id"]),
     (
         "select coalesce(a.id, b.id) as id, coalesce(a.part, b.part) as part, a.n as an, b.n as bn "
         "from {s}.a a full outer join {s}.b b on a.id = b.id and a.part = b.part",
@@ -66,6 +69,10 @@ MODELS: list[tuple[str, list[str]]] = [
     ),
     ("select distinct id, part from {s}.a where exists (select 1 from {s}.b where b.id = a.id)", ["id", "part"]),
 ]  # fmt: skip
+
+FEED = "delta.enableChangeDataFeed"
+# How the table takes its changes: by the places of its rows, five times out of six; with a feed of its own; by a MERGE.
+WAYS: list[dict[str, str]] = [{}, {}, {}, {}, {FEED: "true"}, {"delta.enableDeletionVectors": "false"}]
 
 
 class History:
@@ -198,6 +205,7 @@ def test_incremental_is_full(tmp_path, number: int) -> None:
     # Every model has its turn, the number of the history decides which.
     models = [MODELS[(seed * TOGETHER + index) % len(MODELS)] for index in range(TOGETHER)]
     options = [{"cdf_max_versions": chance.choice([2, 3, 7])} if chance.random() < 0.2 else {} for _ in models]
+    ways = [chance.choice(WAYS) for _ in models]
     told: list[str] = []
     for turn in range(3 if LONG else 2):
         many = chance.randrange(1, 51) if LONG and chance.random() < 0.1 else chance.randrange(1, 6)
@@ -207,9 +215,14 @@ def test_incremental_is_full(tmp_path, number: int) -> None:
         for index, (select, key) in enumerate(models):
             target = f"{world.schema}.t{index}"
             try:
-                world.merge(select, key, target, on_schema_change="sync_all_columns", **options[index])
+                way = {"on_schema_change": "sync_all_columns", "properties": ways[index]}
+                world.merge(select, key, target, **way, **options[index])
                 if turn:
                     world.check(select, target)
+                if FEED in ways[index]:
+                    # What the table's own feed tells is followed as well.
+                    world.merge(f"select * from {target}", key, f"{target}_next", on_schema_change="sync_all_columns")
+                    world.check(select, f"{target}_next")
             except (AssertionError, PenstockError) as error:
-                raise AssertionError(f"after {told}, {select} {options[index]}: {error}") from error
+                raise AssertionError(f"after {told}, {select} {options[index]} {ways[index]}: {error}") from error
             assert world.merge(select, key, target, **options[index]).nothing_new
