@@ -17,8 +17,9 @@ help: ## What can be made
 demo: .venv/ready java ## Build the example project into ./lake and show it
 	$(RUN) python examples/shop/demo.py
 
+# Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: .venv/ready java lint types ## Everything: lint, types and all tests
-	$(RUN) python -m pytest tests -m 'not slow'
+	$(MAKE) --no-print-directory -j2 functional faults unit
 
 check: .venv/ready lint types unit ## The fast loop, before each commit
 
@@ -33,10 +34,10 @@ unit: .venv/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'
 
 functional: .venv/ready java ## dbt in process, on one JVM
-	$(RUN) python -m pytest tests/functional
+	$(RUN) python -m pytest tests/functional -m 'not slow'
 
 faults: .venv/ready java ## Real processes, at once and killed
-	$(RUN) python -m pytest tests/faults
+	$(RUN) python -m pytest tests/faults -m 'not slow'
 
 chaos: .venv/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes
 	PENSTOCK_KILLS=200 PENSTOCK_SEQUENCES=500 $(RUN) python -m pytest tests/faults tests/unit/files tests/functional/changes
