@@ -123,29 +123,28 @@ class Transaction:
     ) -> None:
         """Take the rows at these places out, and put others in, in one commit; by deletion vectors.
 
-        `places` has the path of a file and the index of a row, as Spark's `_metadata` tells them. Delta's MERGE finds the same places
-        by reading the table three times and, where rows are inserted as well, by shuffling all of it.
+        `places` has the path of a file and the index of a row, as Spark's `_metadata` tells them. Delta's MERGE finds
+        them by reading the table three times and, where rows are inserted as well, by shuffling all of it.
         """
-        commands, session = self._delta.commands, self._spark._jsparkSession
-        bitmaps = getattr(getattr(commands, "DeletionVectorBitmapGenerator$"), "MODULE$")
-        helper = getattr(getattr(commands, "DMLWithDeletionVectorsHelper$"), "MODULE$")
+        session, always = self._spark._jsparkSession, self._jvm.org.apache.spark.sql.catalyst.expressions.Literal
+        bitmaps = _singleton(self._delta.commands, "DeletionVectorBitmapGenerator")
+        helper = _singleton(self._delta.commands, "DMLWithDeletionVectorsHelper")
         columns = [self._some(self._jvm.org.apache.spark.sql.functions.col(name)) for name in places.columns]
-        always = self._jvm.org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral()
         try:
             added = self._java.writeFiles(rows._jdf)
             # Every file counts as read, so that whatever another has written since is a conflict.
             files = self._java.filterFiles()
             found = bitmaps.buildRowIndexSetsForFilesMatchingCondition(
-                session, self._java, True, places._jdf, files, always, *columns
+                session, self._java, True, places._jdf, files, always.TrueLiteral(), *columns
             )
             by_name = helper.generateCandidateFileMap(self._log.dataPath(), files)
             touched = helper.findFilesWithMatchingRows(self._java, by_name, found)
-            stats = getattr(getattr(self._delta.stats, "StatsCollectionUtils$"), "MODULE$")
-            length = stats.getDataSkippingStringPrefixLength(session, self._java.metadata())
+            statistics = _singleton(self._delta.stats, "StatsCollectionUtils")
+            length = statistics.getDataSkippingStringPrefixLength(session, self._java.metadata())
             removed = helper.processUnmodifiedData(session, touched, self._java.snapshot(), length)._1()
             step("written")
             self._java.registerSQLMetrics(session, self._metrics({**counts, **_sizes(added)}))
-            merge = getattr(getattr(self._delta, "DeltaOperations$Merge$"), "MODULE$")
+            merge = _singleton(self._delta, "DeltaOperations$Merge")
             operation = merge.apply(self._none(), self._seq(), self._seq(), self._seq())
             with self._runner.configured(noted(note)):
                 self._commit(removed.appendedAll(added), marks, operation)
@@ -154,7 +153,7 @@ class Transaction:
 
     def commit(self, marks: Mapping[str, int]) -> None:
         """A commit without data."""
-        operation = getattr(getattr(self._delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
+        operation = _singleton(self._delta, "DeltaOperations$ManualUpdate")
         try:
             self._commit(self._seq(), marks, operation)
         except Exception as error:
@@ -185,7 +184,7 @@ class Transaction:
 
     def _metrics(self, counts: Mapping[str, int]) -> Any:
         """Counts as a commit's metrics."""
-        make = getattr(getattr(self._jvm.org.apache.spark.sql.execution.metric, "SQLMetrics$"), "MODULE$").createMetric
+        make = _singleton(self._jvm.org.apache.spark.sql.execution.metric, "SQLMetrics").createMetric
         context = self._spark.sparkContext._jsc.sc()
         metrics = {}
         for name, count in counts.items():
@@ -207,6 +206,11 @@ class Transaction:
         for key, value in items.items():
             java.put(key, value)
         return self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java)
+
+
+def _singleton(package: Any, name: str) -> Any:
+    """A Scala object."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 def _sizes(added: Any) -> dict[str, int]:
