@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types unit functional faults chaos bench format clean java
+.PHONY: help demo test check lint types unit functional adapter faults chaos bench format clean java
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -19,7 +19,7 @@ demo: .venv/ready java ## Build the example project into ./lake and show it
 
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: .venv/ready java lint types ## Everything: lint, types and all tests
-	$(MAKE) --no-print-directory -j2 functional faults unit
+	$(MAKE) --no-print-directory -j2 adapter faults functional unit
 
 check: .venv/ready lint types unit ## The fast loop, before each commit
 
@@ -34,7 +34,10 @@ unit: .venv/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'
 
 functional: .venv/ready java ## dbt in process, on one JVM
-	$(RUN) python -m pytest tests/functional -m 'not slow'
+	$(RUN) python -m pytest tests/functional --ignore tests/functional/adapter -m 'not slow'
+
+adapter: .venv/ready java ## The same for dbt's own tests of an adapter
+	$(RUN) python -m pytest tests/functional/adapter
 
 faults: .venv/ready java ## Real processes, at once and killed
 	$(RUN) python -m pytest tests/faults -m 'not slow'
