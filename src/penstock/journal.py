@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import NotFound, PenstockError, StatementError
 from penstock.layout import RETENTION
 from penstock.relations import LEDGER_FOLDER
 from penstock.storage import Storage, join
@@ -225,8 +225,9 @@ class Journal(Generic[P]):
         try:
             work.run(plan, state)
         except PenstockError as error:
+            conflict = isinstance(error, StatementError) and lost_a_race(error.condition)
             # Delta has more ways to fail under another's commit than conflicts: what the log says, counts.
-            if self.state().mark == state.mark:
+            if not conflict and self.state().mark == state.mark:
                 raise
             raise Lost(str(error)) from error
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from penstock.changes import merge
 from penstock.changes.merge import ROW
 from penstock.changes.weights import FILE, INDEX, Views
+from penstock.layout import literal
 from penstock.names import quote
 from penstock.table import Column, Table
 
@@ -113,7 +114,7 @@ class Exchange:
     def _kind(self, kind: str | None) -> str:
         if not self._has_feed:
             return ""
-        return f", cast({'null' if kind is None else repr(kind)} as string) as {_CHANGE_TYPE}"
+        return f", cast({'null' if kind is None else literal(kind)} as string) as {_CHANGE_TYPE}"
 
     def _matching(self) -> str:
         """Each row of the table whose key may change, with where it is."""

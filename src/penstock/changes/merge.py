@@ -71,25 +71,22 @@ class Change:
 
     def _by_keys(self, views: Views, columns: Sequence[Column], shape: Keys) -> str:
         core = shape.core
-        names = [f"{quote(name)} as {quote(f'penstock_key_{index}')}" for index, (_, name) in enumerate(core.keys)]
+        keys = key_names(self.unique_key)
+        names = [f"{quote(name)} as {key}" for (_, name), key in zip(core.keys, keys)]
         steps = [
             f"select {', '.join(names)} from ({self._bind(views, core.touched(place), place, None, frozenset())}\n)"
             for place in self.changing
         ]
         touched = views.kept("select distinct * from (" + "\nunion all\n".join(steps) + "\n)")
         by_key = " and ".join(
-            f"penstock_model.{quote(key)} <=> penstock_touched.{quote(f'penstock_key_{index}')}"
-            for index, key in enumerate(self.unique_key)
+            f"penstock_model.{quote(column)} <=> penstock_touched.{key}" for column, key in zip(self.unique_key, keys)
         )
         again = (
             f"select {self._keyed(columns)}, 1 as penstock_n from (select * from ({self.new(views)}\n) as penstock_model "
             f"left semi join {touched} as penstock_touched on {by_key})"
         )
         types = {column.name.lower(): column.type for column in columns}
-        gone = ", ".join(
-            f"cast({quote(f'penstock_key_{index}')} as {types[key.lower()]})"
-            for index, key in enumerate(self.unique_key)
-        )
+        gone = ", ".join(f"cast({key} as {types[column.lower()]})" for column, key in zip(self.unique_key, keys))
         return self._grouped(f"{again}\nunion all\nselect {gone}, null, 0 from {touched}", "false")
 
     def _step(self, views: Views, place: int, sign: int, apart: frozenset[tuple[int, int]]) -> str:
@@ -120,8 +117,8 @@ class Change:
     def _keyed(self, columns: Sequence[Column]) -> str:
         types = {column.name.lower(): column for column in columns}
         keys = [
-            f"{_cast(types[key.lower()], bare=True)} as {quote(f'penstock_key_{i}')}"
-            for i, key in enumerate(self.unique_key)
+            f"{_cast(types[column.lower()], bare=True)} as {key}"
+            for column, key in zip(self.unique_key, key_names(self.unique_key))
         ]
         row = ", ".join(_cast(column) for column in columns)
         return f"{', '.join(keys)}, struct({row}) as {ROW}"

@@ -81,9 +81,6 @@ class Views:
         shown = [*(quote(column) for column in columns), *place]
         return self._view(object(), lambda: self._load(self._spark.read.format("delta"), location).selectExpr(*shown))
 
-    def frame(self, query: str) -> DataFrame:
-        return self._select(query)
-
     def nothing(self, location: str, version: int) -> str:
         """Its columns without a row."""
         return self._view((location, version, "nothing"), lambda: self._snapshot(location, version).where("false"))
@@ -103,15 +100,15 @@ class Views:
 
     def of(self, query: str) -> str:
         """Any query, by a name of its own."""
-        return self._view(object(), lambda: self._select(query))
+        return self._view(object(), lambda: self.frame(query))
 
     def kept(self, query: str) -> str:
         """The same, computed once however often it is read."""
-        return self._view(object(), lambda: self._keep(self._select(query)))
+        return self._view(object(), lambda: self._keep(self.frame(query)))
 
     def first(self, query: str) -> Sequence[Any] | None:
         """The first row of a query."""
-        frame = self._select(query)
+        frame = self.frame(query)
         try:
             return frame.first()
         except Exception as error:
@@ -122,7 +119,7 @@ class Views:
             columns = [(field.name, field.dataType.simpleString()) for field in self._snapshot_of(span).schema.fields]
             parts = [self._images(span, segment, columns) for segment in segments]
             signed = self._view((span, "signed"), lambda: reduce(lambda left, right: left.union(right), parts))
-            return self._keep(self._select(net(signed, columns)))
+            return self._keep(self.frame(net(signed, columns)))
 
         return self._view((span, "net"), frame)
 
@@ -148,7 +145,7 @@ class Views:
         except Exception as error:
             raise from_spark(error) from error
 
-    def _select(self, query: str) -> DataFrame:
+    def frame(self, query: str) -> DataFrame:
         frame = self._runner.run(query).frame
         assert frame is not None
         return frame

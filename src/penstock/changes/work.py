@@ -21,7 +21,6 @@ from penstock.errors import PenstockError, StatementError
 from penstock.journal import (
     GENERATION,
     Journal,
-    Lost,
     Running,
     State,
     Step,
@@ -166,7 +165,7 @@ class ChangeWork:
                     self._merge(plan, change, views, note, state)
         except PenstockError as error:
             if isinstance(error, StatementError) and lost_a_race(error.condition):
-                raise Lost(str(error)) from error
+                raise
             problem = self._explained(error, plan)
             if isinstance(problem, Gap):
                 self._give_up(plan, problem)

@@ -182,7 +182,7 @@ class FileWork:
             self._write(plan, reading, running.note, state)
         except StatementError as error:
             if lost_a_race(error.condition):
-                raise Lost(str(error)) from error
+                raise
             self._refuse_changed(read)
             self._refuse_bad(plan, state)
             raise

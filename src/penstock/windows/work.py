@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from penstock.columns import fit
-from penstock.errors import PenstockError, StatementError
-from penstock.journal import GENERATION, Journal, Lost, State, Step, lost_a_race, no_step, note_of
+from penstock.errors import PenstockError
+from penstock.journal import GENERATION, Journal, State, Step, no_step, note_of
 from penstock.layout import Layout, literal
 from penstock.names import Name, quote
 from penstock.table import MARK, Column, Table
@@ -129,11 +129,11 @@ class WindowWork:
             with self._query(window, shape, state.table) as query:
                 self._target.runner.replace_where(query, self._target.lake.get(self._target.name), where, note)
         self._step("committed")
-        self._tell(note)
+        after = self._tell(note)
         self.done += windows
         self.ledger.record(window, state.generation, {"rows": sum(item.rows_inserted for item in self.written)})
         self._step("recorded")
-        self._summarize()
+        self._summarize(after)
 
     def _drive(self, *, replace: bool) -> None:
         self._target.lake.check_writable()
@@ -171,20 +171,15 @@ class WindowWork:
         window = span(plan.windows or self._wanted or (self._whole,))
         marks = on_sql(MARK, plan.number, note)
         self._step("write")
-        try:
-            if not plan.replace and self._select.is_empty(window):
-                self.journal.commit_empty(plan.number, state)
-            else:
-                self._write(plan, window, state, marks)
-        except StatementError as error:
-            if lost_a_race(error.condition):
-                raise Lost(str(error)) from error
-            raise
+        if not plan.replace and self._select.is_empty(window):
+            self.journal.commit_empty(plan.number, state)
+        else:
+            self._write(plan, window, state, marks)
         self._step("committed")
-        self._tell(note)
+        after = self._tell(note)
         self.committed = True
         self.done += plan.windows
-        self._summarize()
+        self._summarize(after)
 
     def _next(self, known: Known, *, made: bool) -> Iterator[tuple[Window, ...]]:
         """The packs that are still to come in, one commit each."""
@@ -268,15 +263,15 @@ class WindowWork:
             )
         return found
 
-    def _tell(self, note: str) -> None:
-        """What the commit did, as the log tells it."""
-        table = Table.open(self._target.location, self._target.lake.storage_options, files=False)
-        if (written := Written.noted(table, note)) is not None:
-            self.written.append(written)
-
-    def _summarize(self) -> None:
-        self._step("summary")
+    def _tell(self, note: str) -> State:
+        """What the commit did, as the log tells it, and where the table stands after it."""
         state = self.journal.state()
+        if state.table is not None and (written := Written.noted(state.table, note)) is not None:
+            self.written.append(written)
+        return state
+
+    def _summarize(self, state: State) -> None:
+        self._step("summary")
         self.journal.summarize(state, {"windows": self.ledger.read(state).ranges.texts()})
 
 
