@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.errors import from_spark
+from penstock.jvm import java_class
 from penstock.layout import literal
 from penstock.names import Name, quote
 from penstock.relations import Relation
@@ -108,6 +109,5 @@ def _run(spark: SparkSession, text: str) -> None:
 
 def _invalidate(spark: SparkSession, location: str) -> None:
     """Delta keeps the logs that it has read: one that is gone, or was made anew, must not be served."""
-    jvm: Any = spark.sparkContext._jvm
-    path = jvm.org.apache.hadoop.fs.Path(location)
-    jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(spark._jsparkSession, path)
+    path = java_class(spark, "org.apache.hadoop.fs.Path")(location)
+    java_class(spark, "org.apache.spark.sql.delta.DeltaLog").invalidateCache(spark._jsparkSession, path)

@@ -6,14 +6,16 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from penstock import columns, session, sql
 from penstock.catalog import Catalog, catalog_of
 from penstock.errors import PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
+from penstock.jvm import java_class
 from penstock.names import Name
 from penstock.relations import Link, Relation
 from penstock.table import Column, Table
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.runner")
 Outcome = TypeVar("Outcome")
+T = TypeVar("T")
 
 # A statement that lost against another writer has committed nothing, so it may run again on the new state.
 _LOST_A_RACE = (
@@ -59,7 +62,7 @@ class Runner:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         self._session: SparkSession | None = None
-        self._tag: str | None = None
+        self._tags: list[str] = []
 
     @property
     def spark(self) -> SparkSession:
@@ -74,8 +77,9 @@ class Runner:
             return frame
         from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-        jvm: Any = self.spark._jvm
-        rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(ours, frame._jdf.queryExecution().analyzed())
+        rows = java_class(self.spark, "org.apache.spark.sql.classic.Dataset").ofRows(
+            ours, frame._jdf.queryExecution().analyzed()
+        )
         return ClassicDataFrame(rows, self.spark)
 
     @property
@@ -150,22 +154,56 @@ class Runner:
 
     def cancel(self) -> None:
         """Stop what runs now, from another thread."""
-        if self._tag is not None:
-            session.cancel(self._tag)
+        for tag in list(self._tags):
+            session.cancel(tag)
 
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:
         """Spark jobs started inside can be cancelled."""
-        context = self.spark.sparkContext
-        # Interrupted, because a cancelled job would else end when its tasks do.
-        context.setJobGroup(tag, "penstock", interruptOnCancel=True)
-        self._tag = tag
+        self._tags.append(tag)
+        self._join_group(self._tags)
         try:
             yield
         finally:
-            self._tag = None
+            self._tags.pop()
+            self._join_group(self._tags)
+
+    def _join_group(self, tags: Sequence[str]) -> None:
+        """Have this thread's jobs belong to the group of the innermost tag."""
+        context = self.spark.sparkContext
+        if tags:
+            # Interrupted, because a cancelled job would else end when its tasks do.
+            context.setJobGroup(tags[-1], "penstock", interruptOnCancel=True)
+        else:
             for key in _JOB_GROUP:
                 context.setLocalProperty(key, None)  # type: ignore[arg-type]
+
+    @contextmanager
+    def beside(self, work: Callable[[], T]) -> Iterator[Future[T]]:
+        """Spark work in a thread of its own, that is cancelled with the rest and waited for at the end."""
+        tags = tuple(self._tags)
+
+        def run() -> T:
+            self._join_group(tags)
+            with self.active():
+                return work()
+
+        with ThreadPoolExecutor(1, "penstock-beside") as pool:
+            yield pool.submit(run)
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Have Delta see this session's settings: much of it asks the thread for its session."""
+        sessions = java_class(self.spark, "org.apache.spark.sql.classic.SparkSession")
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(self.spark._jsparkSession)
+        try:
+            yield
+        finally:
+            if before.isDefined():
+                sessions.setActiveSession(before.get())
+            else:
+                sessions.clearActiveSession()
 
     def retrying(self, attempt: Callable[[], Outcome]) -> Outcome:
         """Run again, on the new state, what lost against another writer."""

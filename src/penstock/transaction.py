@@ -9,12 +9,12 @@ mark in between is a conflict.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.errors import StatementError, from_spark
 from penstock.journal import Lost, Step, lost_a_race, no_step
+from penstock.jvm import java_class, scala_object
 from penstock.table import Table
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from penstock.runner import Runner
 
+_DELTA = "org.apache.spark.sql.delta"
 # Every tenth commit Delta rebuilds the table's state and writes a checkpoint: small work that adaptive execution and
 # many partitions make slow.
 _COMMIT = {"spark.sql.adaptive.enabled": "false", "spark.databricks.delta.snapshotPartitions": "1"}
@@ -57,13 +58,12 @@ class Transaction:
     def __init__(self, runner: Runner, location: str, known: Table) -> None:
         self._runner = runner
         self._spark = cast(Any, runner.spark)
-        self._jvm = cast(Any, self._spark.sparkContext._jvm)
-        self._delta = self._jvm.org.apache.spark.sql.delta
         try:
-            self._log = self._delta.DeltaLog.forTable(self._spark._jsparkSession, location)
+            self._log = self._delta("DeltaLog").forTable(self._spark._jsparkSession, location)
             self._java = self._log.startTransaction()
         except Exception as error:
             raise from_spark(error) from error
+        self._files: Any = None
         self._known = known
         self._expect(self._java.readVersion(), self._java.metadata().id())
 
@@ -71,6 +71,15 @@ class Transaction:
         """What this process has read of the table, up to now, is of the version that the transaction is of."""
         snapshot = self._log.unsafeVolatileSnapshot()
         self._expect(snapshot.version(), snapshot.metadata().id())
+
+    def files(self) -> Any:
+        """All files of the table; they count as read, so that whatever another has written since is a conflict."""
+        if self._files is None:
+            try:
+                self._files = self._java.filterFiles()
+            except Exception as error:
+                raise from_spark(error) from error
+        return self._files
 
     def _expect(self, version: int, id: str) -> None:
         if (version, id) != (self._known.version, self._known.id):
@@ -86,12 +95,12 @@ class Transaction:
         step: Step = no_step,
     ) -> None:
         """Append rows, as the DataFrame writer does, and the marks, in one commit."""
-        mode = self._jvm.org.apache.spark.sql.SaveMode.Append
+        mode = java_class(self._spark, "org.apache.spark.sql.SaveMode").Append
         options = self._map({"mergeSchema": "true"} if merge_schema else {})
         session = self._spark._jsparkSession
         try:
-            delta_options = self._delta.DeltaOptions(options, session.sessionState().conf())
-            write = self._delta.commands.WriteIntoDelta(
+            delta_options = self._delta("DeltaOptions")(options, session.sessionState().conf())
+            write = self._delta("commands.WriteIntoDelta")(
                 self._log,
                 mode,
                 delta_options,
@@ -104,7 +113,7 @@ class Transaction:
             )
             actions = write.write(self._java, session, self._none(), False)
             step("written")
-            made = getattr(self._delta, "DeltaOperations$Write")
+            made = self._delta("DeltaOperations$Write")
             nones = [self._none() for _ in range(5)]
             operation = made(mode, self._none(), self._none(), self._some(note), *nones)
             self._commit(actions, marks, operation)
@@ -126,25 +135,27 @@ class Transaction:
         `places` has the path of a file and the index of a row, as Spark's `_metadata` tells them. Delta's MERGE finds
         them by reading the table three times and, where rows are inserted as well, by shuffling all of it.
         """
-        session, always = self._spark._jsparkSession, self._jvm.org.apache.spark.sql.catalyst.expressions.Literal
-        bitmaps = _singleton(self._delta.commands, "DeletionVectorBitmapGenerator")
-        helper = _singleton(self._delta.commands, "DMLWithDeletionVectorsHelper")
-        columns = [self._some(self._jvm.org.apache.spark.sql.functions.col(name)) for name in places.columns]
+        session = self._spark._jsparkSession
+        always = java_class(self._spark, "org.apache.spark.sql.catalyst.expressions.Literal")
+        bitmaps = scala_object(self._spark, f"{_DELTA}.commands.DeletionVectorBitmapGenerator")
+        helper = scala_object(self._spark, f"{_DELTA}.commands.DMLWithDeletionVectorsHelper")
+        column = java_class(self._spark, "org.apache.spark.sql.functions").col
+        columns = [self._some(column(name)) for name in places.columns]
         try:
-            added = self._java.writeFiles(rows._jdf)
-            # Every file counts as read, so that whatever another has written since is a conflict.
-            files = self._java.filterFiles()
-            found = bitmaps.buildRowIndexSetsForFilesMatchingCondition(
-                session, self._java, True, places._jdf, files, always.TrueLiteral(), *columns
-            )
-            by_name = helper.generateCandidateFileMap(self._log.dataPath(), files)
-            touched = helper.findFilesWithMatchingRows(self._java, by_name, found)
-            statistics = _singleton(self._delta.stats, "StatsCollectionUtils")
-            length = statistics.getDataSkippingStringPrefixLength(session, self._java.metadata())
-            removed = helper.processUnmodifiedData(session, touched, self._java.snapshot(), length)._1()
+            with self._runner.beside(lambda: self._java.writeFiles(rows._jdf)) as writing:
+                files = self.files()
+                found = bitmaps.buildRowIndexSetsForFilesMatchingCondition(
+                    session, self._java, True, places._jdf, files, always.TrueLiteral(), *columns
+                )
+                by_name = helper.generateCandidateFileMap(self._log.dataPath(), files)
+                touched = helper.findFilesWithMatchingRows(self._java, by_name, found)
+                statistics = scala_object(self._spark, f"{_DELTA}.stats.StatsCollectionUtils")
+                length = statistics.getDataSkippingStringPrefixLength(session, self._java.metadata())
+                removed = helper.processUnmodifiedData(session, touched, self._java.snapshot(), length)._1()
+                added = writing.result()
             step("written")
             self._java.registerSQLMetrics(session, self._metrics({**counts, **_sizes(added)}))
-            merge = _singleton(self._delta, "DeltaOperations$Merge")
+            merge = scala_object(self._spark, f"{_DELTA}.DeltaOperations$Merge")
             operation = merge.apply(self._none(), self._seq(), self._seq(), self._seq())
             with self._runner.configured(noted(note)):
                 self._commit(removed.appendedAll(added), marks, operation)
@@ -153,7 +164,7 @@ class Transaction:
 
     def commit(self, marks: Mapping[str, int]) -> None:
         """A commit without data."""
-        operation = _singleton(self._delta, "DeltaOperations$ManualUpdate")
+        operation = scala_object(self._spark, f"{_DELTA}.DeltaOperations$ManualUpdate")
         try:
             self._commit(self._seq(), marks, operation)
         except Exception as error:
@@ -164,27 +175,13 @@ class Transaction:
         for application, number in marks.items():
             # A mark that was read is what makes another commit with it a conflict.
             self._java.readTxn().append(application)
-            actions = actions.appended(self._delta.actions.SetTransaction(application, number, now))
-        with self._runner.configured(_COMMIT), self._active():
+            actions = actions.appended(self._delta("actions.SetTransaction")(application, number, now))
+        with self._runner.configured(_COMMIT), self._runner.active():
             self._java.commit(actions, operation)
-
-    @contextmanager
-    def _active(self) -> Iterator[None]:
-        """Have Delta see this session's settings: a commit asks the thread for its session."""
-        sessions = self._jvm.org.apache.spark.sql.classic.SparkSession
-        before = sessions.getActiveSession()
-        sessions.setActiveSession(self._spark._jsparkSession)
-        try:
-            yield
-        finally:
-            if before.isDefined():
-                sessions.setActiveSession(before.get())
-            else:
-                sessions.clearActiveSession()
 
     def _metrics(self, counts: Mapping[str, int]) -> Any:
         """Counts as a commit's metrics."""
-        make = _singleton(self._jvm.org.apache.spark.sql.execution.metric, "SQLMetrics").createMetric
+        make = scala_object(self._spark, "org.apache.spark.sql.execution.metric.SQLMetrics").createMetric
         context = self._spark.sparkContext._jsc.sc()
         metrics = {}
         for name, count in counts.items():
@@ -192,25 +189,23 @@ class Transaction:
             metrics[name].set(count)
         return self._map(metrics)
 
+    def _delta(self, name: str) -> Any:
+        return java_class(self._spark, f"{_DELTA}.{name}")
+
     def _some(self, value: Any) -> Any:
-        return self._jvm.scala.Option.apply(value)
+        return java_class(self._spark, "scala.Option").apply(value)
 
     def _none(self) -> Any:
-        return self._jvm.scala.Option.empty()
+        return java_class(self._spark, "scala.Option").empty()
 
     def _seq(self) -> Any:
-        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(self._jvm.java.util.ArrayList()).toSeq()
+        return scala_object(self._spark, "scala.collection.immutable.Nil")
 
     def _map(self, items: Mapping[str, Any]) -> Any:
-        java = self._jvm.java.util.HashMap()
+        java = java_class(self._spark, "java.util.HashMap")()
         for key, value in items.items():
             java.put(key, value)
-        return self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java)
-
-
-def _singleton(package: Any, name: str) -> Any:
-    """A Scala object."""
-    return getattr(getattr(package, f"{name}$"), "MODULE$")
+        return java_class(self._spark, "org.apache.spark.api.python.PythonUtils").toScalaMap(java)
 
 
 def _sizes(added: Any) -> dict[str, int]:

@@ -92,6 +92,16 @@ def test_frames_are_written_by_name(lake: penstock.Lake) -> None:
         lake.write(frame, "bronze.keys", mode="upsert")
 
 
+def test_jobs_belong_to_the_tag_around_them(lake: penstock.Lake) -> None:
+    runner = lake.runner
+    group = lambda: runner.spark.sparkContext.getLocalProperty("spark.jobGroup.id")  # noqa: E731
+    with runner.tagged("outer"):
+        runner.run("select 1")
+        with runner.beside(group) as beside:
+            assert (group(), beside.result()) == ("outer", "outer")
+    assert group() is None
+
+
 def test_delta_hands_out_deltas_own_table(lake: penstock.Lake) -> None:
     table = lake.delta("silver.orders")
     table.delete("id >= 5")

@@ -26,6 +26,9 @@ _WITH_IDENTITY = "delta.enableRowTracking"
 _CHANGE_TYPE = "_change_type"
 _DIFFERS, _KEPT = "penstock_differs", "penstock_kept"
 _ROWS_PER_FILE = 500_000
+_UPDATED = f"({_DIFFERS} and {FILE} is not null and {ROW} is not null)"
+_DELETED = f"({FILE} is not null and {ROW} is null)"
+_INSERTED = f"({FILE} is null and {ROW} is not null)"
 
 
 def can_exchange(table: Table) -> bool:
@@ -74,37 +77,37 @@ class Exchange:
     compare: bool
     """Whether a key's new row may be the row that is there."""
     within: Sequence[str]
-    _matched: str = field(init=False)
+    few: bool
+    """Whether the keys that may change fit into memory."""
+    _changes: str = field(init=False)
+    """Each key that may change: its new row, and where its old row is, where it has one."""
 
     def __post_init__(self) -> None:
-        self._matched = self.views.kept(self._matching())
+        self._changes = self.views.kept(self._placed())
 
     def counts(self) -> Counts:
         found = self.views.first(
-            "select count_if(kind = 'updated'), count_if(kind = 'deleted'), count_if(kind = 'inserted') from (\n"
-            f"select if({ROW} is null, 'deleted', 'updated') as kind from {self._matched} where {_DIFFERS}\n"
-            f"union all\nselect 'inserted' from {self._inserted()}\n)"
+            f"select count_if({_UPDATED}), count_if({_DELETED}), count_if({_INSERTED}) from {self._changes}"
         )
         assert found is not None
         return Counts(*found)
 
     def places(self) -> DataFrame:
         """Where the rows are that leave."""
-        return self.views.frame(f"select {FILE}, {INDEX} from {self._matched} where {_DIFFERS}")
+        return self.views.frame(f"select {FILE}, {INDEX} from {self._changes} where {_UPDATED} or {_DELETED}")
 
     def rows(self, files: int) -> DataFrame:
         """The rows that come, for so many files; and, for a table with a feed of its own, those that its feed shows."""
-        updated = f"{self._matched} where {_DIFFERS} and {ROW} is not null"
-        inserted, new, old = self._inserted(), self._new(kept=True), self._old()
-        parts: list[tuple[str, str, str | None]] = [(new, updated, None), (self._new(kept=False), inserted, None)]
+        new, old = self._new(), self._old()
+        parts: list[tuple[str, str, str | None]] = [(new, f"{_UPDATED} or {_INSERTED}", None)]
         if self._has_feed:
             parts += [
-                (old, updated, "update_preimage"),
-                (new, updated, "update_postimage"),
-                (old, f"{self._matched} where {_DIFFERS} and {ROW} is null", "delete"),
-                (self._new(kept=False), inserted, "insert"),
+                (old, _UPDATED, "update_preimage"),
+                (new, _UPDATED, "update_postimage"),
+                (old, _DELETED, "delete"),
+                (new, _INSERTED, "insert"),
             ]
-        texts = [f"select {items}{self._kind(kind)} from {rows}" for items, rows, kind in parts]
+        texts = [f"select {items}{self._kind(kind)} from {self._changes} where {rows}" for items, rows, kind in parts]
         return self.views.frame("\nunion all\n".join(texts)).coalesce(files)
 
     @property
@@ -116,40 +119,40 @@ class Exchange:
             return ""
         return f", cast({'null' if kind is None else literal(kind)} as string) as {_CHANGE_TYPE}"
 
+    def _placed(self) -> str:
+        keys = merge.key_names(self.unique_key)
+        same = " and ".join(f"penstock_changes.{key} = penstock_target.{key}" for key in keys)
+        differs = f"{ROW} is null or {merge.differs(self.columns, _KEPT)}" if self.compare else "true"
+        return (
+            f"select penstock_changes.*, {FILE}, {INDEX}, {_KEPT}, "
+            f"{merge.refusing_new(self.unique_key, f'{FILE} is not null', differs)} as {_DIFFERS}\n"
+            f"from {self.source} as penstock_changes left join ({self._matching()}\n) as penstock_target on {same}"
+        )
+
     def _matching(self) -> str:
-        """Each row of the table whose key may change, with where it is."""
+        """Each row of the table whose key may change, with where it is: the one query that reads all of its keys."""
         made = {column.name.lower() for column in self.columns} - {key.lower() for key in self.unique_key}
         everything = self._has_feed or self.compare
         kept = [column.name for column in self.table.columns if everything or column.name.lower() not in made]
         target = self.views.placed(self.table.location, kept)
-        differs = f"{ROW} is null or {merge.differs(self.columns)}" if self.compare else "true"
+        keys = ", ".join(merge.key_names(self.unique_key))
         shown = ", ".join(f"penstock_target.{quote(name)}" for name in kept)
+        # The table would be shuffled and sorted for a join with rows that have all of their columns.
+        hint = "/*+ broadcast(penstock_changes) */ " if self.few else ""
         return (
-            f"select penstock_changes.*, penstock_target.{FILE}, penstock_target.{INDEX}, struct({shown}) as {_KEPT}, "
-            f"{merge.refusing_new(self.unique_key, differs)} as {_DIFFERS}\n"
-            f"from {self.source} as penstock_changes join {target} as penstock_target\n"
+            f"select {hint}penstock_changes.*, penstock_target.{FILE}, penstock_target.{INDEX}, "
+            f"struct({shown}) as {_KEPT}\n"
+            f"from {target} as penstock_target join (select {keys} from {self.source}) as penstock_changes\n"
             f"on {merge.on(self.unique_key, self.within)}"
         )
 
-    def _inserted(self) -> str:
-        same = " and ".join(
-            f"penstock_changes.{key} = penstock_matched.{key}" for key in merge.key_names(self.unique_key)
-        )
-        return (
-            f"(select * from {self.source} as penstock_changes left anti join {self._matched} as penstock_matched on {same} "
-            f"where {ROW} is not null)"
-        )
-
-    def _new(self, *, kept: bool) -> str:
+    def _new(self) -> str:
         """The table's columns out of the model's row; what the model does not make stays, or is null in a new row."""
         made = {column.name.lower() for column in self.columns}
         items = []
         for column in self.table.columns:
             name = quote(column.name)
-            if column.name.lower() in made:
-                items.append(f"{ROW}.{name} as {name}")
-            else:
-                items.append(f"{_KEPT}.{name} as {name}" if kept else f"cast(null as {column.type}) as {name}")
+            items.append(f"{ROW if column.name.lower() in made else _KEPT}.{name} as {name}")
         return ", ".join(items)
 
     def _old(self) -> str:

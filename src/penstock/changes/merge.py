@@ -53,21 +53,31 @@ class Change:
         return [index for index, place in enumerate(self.model.places) if self.segments.get(place.name)]
 
     def _by_weights(self, views: Views, columns: Sequence[Column], shape: Rows) -> str:
+        rows = self._weighted(views, columns, shape)
+        keyed = f"select {self._keyed(columns)}, {WEIGHT} as penstock_n from {rows}"
+        old = f"any_value({ROW}) filter (where penstock_n < 0)"
+        grouped = self._grouped(keyed, "sum(if(penstock_n < 0, 1, 0)) = 0", f", {old} as {OLD}")
+        changed = f"{ROW} is null or {OLD} is null or {differs(columns, OLD, ROW)}"
+        return f"select * except ({OLD}) from ({grouped}\n) where {changed}"
+
+    def _weighted(self, views: Views, columns: Sequence[Column], shape: Rows) -> str:
+        """The rows that the model makes of the changes, with their weights."""
         shown = ", ".join(_cast(column) for column in columns)
+        if shape.carried is not None:
+            name = self.model.places[0].name
+            changes = views.net(self.spans[name], self.segments[name])
+            text = ChangeModel(shape.carried, self.model.places).bind([changes])
+            return views.of(f"select {shown}, {WEIGHT} from ({text}\n)")
         parts = [
             f"select {shown}, {sign} as {WEIGHT} from ({self._step(views, place, sign, shape.apart)}\n)"
             for place in self.changing
             for sign in (1, -1)
         ]
         rows = views.of("\nunion all\n".join(parts))
-        if len(self.changing) > 1:
-            # What one place's change makes another's may take back.
-            rows = views.of(net(rows, [(column.name, column.type) for column in columns]))
-        keyed = f"select {self._keyed(columns)}, {WEIGHT} as penstock_n from {rows}"
-        old = f"any_value({ROW}) filter (where penstock_n < 0)"
-        grouped = self._grouped(keyed, "sum(if(penstock_n < 0, 1, 0)) = 0", f", {old} as {OLD}")
-        changed = f"{ROW} is null or {OLD} is null or {differs(columns, OLD, ROW)}"
-        return f"select * except ({OLD}) from ({grouped}\n) where {changed}"
+        if len(self.changing) == 1:
+            return rows
+        # What one place's change makes another's may take back.
+        return views.of(net(rows, [(column.name, column.type) for column in columns]))
 
     def _by_keys(self, views: Views, columns: Sequence[Column], shape: Keys) -> str:
         core = shape.core
@@ -138,8 +148,8 @@ class Change:
 
 
 def extent(source: str, unique_key: Sequence[str]) -> str:
-    """A query for the least and the greatest value of each key that may change."""
-    return f"select {', '.join(f'min({key}), max({key})' for key in key_names(unique_key))} from {source}"
+    """A query for how many keys may change, and the least and the greatest value of each of their columns."""
+    return f"select count(*), {', '.join(f'min({key}), max({key})' for key in key_names(unique_key))} from {source}"
 
 
 def within(found: Sequence[Any], unique_key: Sequence[str], columns: Sequence[Column]) -> list[str]:
@@ -175,10 +185,12 @@ def statement(
     sets = ", ".join(f"{quote(column.name)} = penstock_changes.{ROW}.{quote(column.name)}" for column in columns)
     names = ", ".join(quote(column.name) for column in columns)
     values = ", ".join(f"penstock_changes.{ROW}.{quote(column.name)}" for column in columns)
+    # Delta computes the conditions of rows without a match as well.
+    there = f"penstock_target.{quote(unique_key[0])} is not null"
     return (
         f"merge into {target} as penstock_target\nusing {source} as penstock_changes\non {on(unique_key, within)}\n"
         f"when matched and penstock_changes.{ROW} is null then delete\n"
-        f"when matched and {refusing_new(unique_key, differs(columns))} then update set {sets}\n"
+        f"when matched and {refusing_new(unique_key, there, differs(columns))} then update set {sets}\n"
         f"when not matched and penstock_changes.{ROW} is not null then insert ({names}) values ({values})"
         + ("\nwhen not matched by source then delete" if whole else "")
     )
@@ -204,13 +216,12 @@ def differs(columns: Sequence[Column], old: str = "penstock_target", new: str = 
     )
 
 
-def refusing_new(unique_key: Sequence[str], otherwise: str) -> str:
+def refusing_new(unique_key: Sequence[str], there: str, otherwise: str) -> str:
     """A condition of a key's row in the target; that there is one is an error where the key is new."""
     shown = _example(unique_key, [f"penstock_changes.{name}" for name in key_names(unique_key)])
-    # Delta computes the conditions of rows without a match as well.
     return (
-        f"case when penstock_changes.{NEW} and penstock_target.{quote(unique_key[0])} is not null "
-        f"then raise_error(concat('{_THERE} ', {shown})) else {otherwise} end"
+        f"case when penstock_changes.{NEW} and {there} then raise_error(concat('{_THERE} ', {shown})) "
+        f"else {otherwise} end"
     )
 
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from penstock.changes.carry import carrying
 from penstock.changes.core import Core
 from penstock.changes.model import PLACE, ChangeModel, parse
+from penstock.changes.weights import WEIGHT
 from penstock.errors import PenstockError
 
 _LIMITS: dict[type[exp.Expr], str] = {
@@ -46,6 +48,8 @@ _UNSTEADY_NODES = tuple(
 class Rows:
     apart: frozenset[tuple[int, int]]
     """Places that lie in different branches of a UNION ALL: what changes in one does not meet the other."""
+    carried: str | None = None
+    """The model's text with the weights of its rows, where it is a chain of SELECTs over one place."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ def shape_of(model: ChangeModel, unique_key: tuple[str, ...], where: str) -> Sha
     tree = parse(model.text, where)
     _refuse_unsteady(tree, where)
     if is_linear(tree):
-        return Rows(frozenset(_apart(tree)))
+        carried = carrying(model.text, tree, WEIGHT) if len(model.places) == 1 else None
+        return Rows(frozenset(_apart(tree)), carried)
     core = Core.find(model, tree, unique_key, where)
     return Whole(core) if isinstance(core, str) else Keys(core)
 

@@ -89,7 +89,7 @@ class Views:
         """The net new rows (1), the net old rows (−1), or both (None), each as often as it comes or goes."""
 
         def frame() -> DataFrame:
-            net_rows = self._spark.table(self._net(span, segments))
+            net_rows = self._spark.table(self._net_kept(span, segments))
             if sign is None:
                 return net_rows.drop(WEIGHT)
             often = f"explode(sequence(1, abs({WEIGHT})))"
@@ -97,6 +97,17 @@ class Views:
             return signed.selectExpr("*", f"{often} as penstock_copy").drop(WEIGHT, "penstock_copy")
 
         return self._view((span, sign), frame)
+
+    def net(self, span: Span, segments: Sequence[Segment]) -> str:
+        """The rows that have come or gone, with their weights."""
+
+        def frame() -> DataFrame:
+            columns = [(field.name, field.dataType.simpleString()) for field in self._snapshot_of(span).schema.fields]
+            parts = [self._images(span, segment, columns) for segment in segments]
+            signed = self._view((span, "signed"), lambda: reduce(lambda left, right: left.union(right), parts))
+            return self.frame(net(signed, columns))
+
+        return self._view((span, "net"), frame)
 
     def of(self, query: str) -> str:
         """Any query, by a name of its own."""
@@ -114,14 +125,8 @@ class Views:
         except Exception as error:
             raise from_spark(error, query) from error
 
-    def _net(self, span: Span, segments: Sequence[Segment]) -> str:
-        def frame() -> DataFrame:
-            columns = [(field.name, field.dataType.simpleString()) for field in self._snapshot_of(span).schema.fields]
-            parts = [self._images(span, segment, columns) for segment in segments]
-            signed = self._view((span, "signed"), lambda: reduce(lambda left, right: left.union(right), parts))
-            return self._keep(self.frame(net(signed, columns)))
-
-        return self._view((span, "net"), frame)
+    def _net_kept(self, span: Span, segments: Sequence[Segment]) -> str:
+        return self._view((span, "kept"), lambda: self._keep(self._spark.table(self.net(span, segments))))
 
     def _images(self, span: Span, segment: Segment, columns: Sequence[tuple[str, str]]) -> DataFrame:
         if segment.by_snapshot:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.changes import merge
@@ -44,6 +44,8 @@ _KEPT_PLANS = 100
 # A merge writes anew the files that hold changed rows: none of them is to be the whole table.
 _ROWS_PER_FILE = "spark.sql.files.maxRecordsPerFile"
 _MANY = "1000000"
+# So many keys are given to every task instead of shuffling the table: 50 MB where they are texts.
+_FEW_KEYS = 500_000
 _FILE_GONE = re.compile(r"FILE_NOT_EXIST|FileNotFound|DELTA_CHANGE_DATA_FILE_NOT_FOUND|DELTA_FILE_NOT_FOUND")
 _FEED_GONE = ("DELTA_MISSING_CHANGE_DATA", "DELTA_LOG_FILE_NOT_FOUND", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
               "DELTA_VERSIONS_NOT_CONTIGUOUS", "DELTA_CANNOT_TIME_TRAVEL", "DELTA_VERSION_NOT_FOUND")  # fmt: skip
@@ -285,23 +287,33 @@ class ChangeWork:
             self.runner.run(text, self._conf(plan, note))
             return
         source = views.kept(query)
-        extent = views.first(merge.extent(source, key))
-        assert extent is not None
-        within = merge.within(extent, key, columns)
         assert state.table is not None
-        self._step("write")
         if can_exchange(state.table):
-            transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
-            exchange = Exchange(views, state.table, source, key, columns, isinstance(self.shape, Keys), within)
-            transaction.check()
-            self._exchange(plan, transaction, exchange, note, state)
-        else:
-            text = merge.statement(self.name.sql, source, key, columns, within=within)
-            self.runner.run(text, self._conf(plan, note))
+            self._exchange(plan, views, source, columns, note, state)
+            return
+        _, within = self._extent(views, source, columns)
+        self._step("write")
+        text = merge.statement(self.name.sql, source, key, columns, within=within)
+        self.runner.run(text, self._conf(plan, note))
+
+    def _extent(self, views: Views, source: str, columns: Sequence[Column]) -> tuple[int, list[str]]:
+        """How many keys may change, and what all of them meet."""
+        found = views.first(merge.extent(source, self.source.unique_key))
+        assert found is not None
+        return found[0], merge.within(found[1:], self.source.unique_key, columns)
 
     def _exchange(
-        self, plan: ChangePlan, transaction: Transaction, exchange: Exchange, note: str, state: State
+        self, plan: ChangePlan, views: Views, source: str, columns: Sequence[Column], note: str, state: State
     ) -> None:
+        assert state.table is not None
+        transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
+        with self.runner.beside(transaction.files) as files:
+            number, within = self._extent(views, source, columns)
+            files.result()
+        self._step("write")
+        compare, few = isinstance(self.shape, Keys), number <= _FEW_KEYS
+        exchange = Exchange(views, state.table, source, self.source.unique_key, columns, compare, within, few)
+        transaction.check()
         counts = exchange.counts()
         if not counts:
             self.journal.commit_empty(plan.number, state, note=note)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import PenstockError, from_spark
 from penstock.files.model import VIRTUAL
 from penstock.files.source import FileSource
+from penstock.jvm import java_class
 from penstock.names import quote
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ class Frames:
             self._check_avro()
 
     def _check_avro(self) -> None:
-        jvm: Any = self._spark._jvm
-        if not jvm.org.apache.spark.util.Utils.classIsLoadable("org.apache.spark.sql.v2.avro.AvroDataSourceV2"):
+        utils = java_class(self._spark, "org.apache.spark.util.Utils")
+        if not utils.classIsLoadable("org.apache.spark.sql.v2.avro.AvroDataSourceV2"):
             raise PenstockError(
                 "Spark reads Avro files by a jar of its own, spark-avro, which this session does not have",
                 fix="Name it in the profile: `session: {spark_config: {spark.jars: /path/to/spark-avro_2.13-….jar}}`.",

@@ -36,6 +36,7 @@ from penstock.journal import (
     no_step,
     note_of,
 )
+from penstock.jvm import java_class
 from penstock.layout import Layout, literal
 from penstock.names import Name
 from penstock.storage import Storage, is_uri
@@ -325,9 +326,8 @@ class FileWork:
 
     def _uri(self, path: str) -> str:
         """A file's path as Spark's `_metadata.file_path` writes it."""
-        jvm = self.runner.spark.sparkContext._jvm
-        assert jvm is not None
-        uri = str(jvm.org.apache.hadoop.fs.Path(self.lake.for_spark(path)).toUri().toString())
+        made = java_class(self.runner.spark, "org.apache.hadoop.fs.Path")(self.lake.for_spark(path))
+        uri = str(made.toUri().toString())
         return uri if is_uri(path) else f"file:{uri}"
 
     # What went wrong with a file
