@@ -9,6 +9,7 @@ from benchmarks import against_dbt_spark, changes, files, windows
 BENCHMARKS = {
     "dbt-spark": against_dbt_spark.main,
     "files": files.main,
+    "ledger": files.ledger,
     "changes": changes.main,
     "windows": windows.main,
 }
