@@ -70,11 +70,9 @@ def ingestion(folder: Path, number: int, rows: int) -> list[Measurement]:
     wanted = number * rows
     assert lake.sql(f"select count(*) from bronze.penstock{_ROUNDS}").first()[0] == wanted
     assert lake.spark.read.format("delta").load(str(folder / f"streaming{_ROUNDS}")).count() == wanted
-    work, medians = (
-        f"ingest {number:,} files of {rows:,} rows, {BATCH} a batch",
-        {n: median(t) for n, t in times.items()},
-    )
-    ours, note = medians["penstock"], f"medians of {_ROUNDS} rounds"
+    medians = {name: median(taken) for name, taken in times.items()}
+    work, note = f"ingest {number:,} files of {rows:,} rows, {BATCH} a batch", f"medians of {_ROUNDS} rounds"
+    ours = medians["penstock"]
     return [
         Measurement(work, ours, "Structured Streaming availableNow", medians["streaming"], 0.5, note),
         Measurement(work, ours, "one plain job over all files", medians["plain"], 4, note),

@@ -28,7 +28,7 @@ def carrying(text: str, tree: exp.Expr, column: str) -> str | None:
     parts, at = [], 0
     for select, end in zip(selects, ends):
         # A star has the column already.
-        parts += [text[at:end], "" if any(_is_star(item) for item in select.expressions) else f", {column}"]
+        parts += [text[at:end], "" if any(_is_star(item, select) for item in select.expressions) else f", {column}"]
         at = end
     return "".join([*parts, text[at:]])
 
@@ -40,8 +40,8 @@ def _chain(tree: exp.Expr) -> list[exp.Select] | None:
     while isinstance(node, exp.Select):
         if node.args.get("joins") or node.args.get("laterals") or not node.args.get("from_"):
             return None
-        # A star inside of a function would take the new column in as well.
-        if any(not _is_star(item) and item.find(exp.Star) for item in node.expressions):
+        # A star inside of a function would take the new column in as well, one of a struct would not have it.
+        if any(not _is_star(item, node) and item.find(exp.Star) for item in node.expressions):
             return None
         selects.append(node)
         source = node.args["from_"].this
@@ -53,8 +53,12 @@ def _chain(tree: exp.Expr) -> list[exp.Select] | None:
     return selects if isinstance(node, exp.Table) and not any(item.find(exp.Star) for item in where) else None
 
 
-def _is_star(item: exp.Expr) -> bool:
-    return isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
+def _is_star(item: exp.Expr, select: exp.Select) -> bool:
+    """Whether an item stands for all columns of what the SELECT reads."""
+    if not isinstance(item, exp.Column):
+        return isinstance(item, exp.Star)
+    source = select.args["from_"].this
+    return isinstance(item.this, exp.Star) and item.table.lower() == source.alias_or_name.lower()
 
 
 def _ends_of_lists(text: str) -> list[int]:

@@ -53,6 +53,16 @@ def test_rows_that_do_not_change_are_not_in_the_targets_feed(a):
     assert sorted(tuple(row) for row in changes) == [(1, "update_postimage"), (1, "update_preimage")]
 
 
+@pytest.mark.parametrize("items", ["*", "a.*", "id, info.*", "id, to_json(struct(*)) as everything"])
+def test_stars_of_all_kinds(world, items):
+    world.sql("create table {s}.a {feed} as select id, named_struct('x', id, 'y', 'n') as info from range(3)")
+    select = f"select {items} from {{s}}.a"
+    world.merge(select)
+    world.sql("update {s}.a set info = named_struct('x', 9L, 'y', 'm') where id = 1")
+    world.merge(select)
+    world.check(select)
+
+
 def test_from_python_by_changes(a):
     select = "select id, upper(name) as name from @changes where id < 5"
     for _ in range(2):

@@ -31,6 +31,8 @@ def test_chains(text: str, carried: str) -> None:
     "text",
     [
         "select to_json(struct(*)) as j from t",
+        "select id, info.* from t",
+        "select id, info.* from t as x",
         "select a from t where hash(*) > 0",
         "select x.k from t as x(k)",
         "select k from (select a from t) as x(k)",
