@@ -39,6 +39,8 @@ _LOST_A_RACE = (
     "DELTA_METADATA_CHANGED",
     "DELTA_PROTOCOL_CHANGED",
 )
+# CREATE TABLE met a table, or another's files: what CREATE OR REPLACE TABLE would have replaced.
+_TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_TABLE_ALREADY_EXISTS")
 _ATTEMPTS = 12
 _JOB_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 # Delta would run a job over the empty state before a table's first commit, to write down that it has no files.
@@ -220,29 +222,40 @@ class Runner:
         raise AssertionError("unreachable")
 
     def _write(self, statement: sql.Statement, query_id: str) -> DataFrame:
-        text = statement.text
+        text = new = statement.text
         target = statement.target
         link = None
         replaced: set[Name] = set()
         if statement.verb in ("CREATE", "REPLACE") and statement.object == "TABLE" and target is not None:
             link = self._link_named(statement) or self.lake.link_of(target)
             location = self.lake.location_of(target)
-            text = sql.with_location(statement, self.lake.for_spark(location))
+            text = new = sql.with_location(statement, self.lake.for_spark(location))
             self._catalog.attach_schema(self.spark, target.schema)
             found = self.lake.find(target)
             if found is None or found.kind != "table":
                 self._catalog.forget(self.spark, target)
                 replaced = {target}
+                new = sql.with_location(sql.without_replace(statement), self.lake.for_spark(location))
         own = {} if self.spark.conf.get(_USER_METADATA, None) else {_USER_METADATA: query_id}
         if replaced:
             own |= _NEW_TABLE
         with self.configured(own):
-            frame = self.retrying(lambda: self._resolving(text, replaced))
+            frame = self.retrying(lambda: self._make(new, text, replaced))
         if target is not None and statement.verb in ("CREATE", "REPLACE"):
             self.lake.table_made(target, link)
             if (made := self.lake.find(target)) is not None:
                 self._catalog.note(made)
         return frame
+
+    def _make(self, new: str, text: str, replaced: Collection[Name]) -> DataFrame:
+        """Run a statement as what makes a new table: to replace one, Delta would ask a job for the files of none."""
+        if new != text:
+            try:
+                return self._resolving(new, replaced)
+            except StatementError as error:
+                if not (error.condition or "").startswith(_TAKEN):
+                    raise
+        return self._resolving(text, replaced)
 
     def _link_named(self, statement: sql.Statement) -> Link | None:
         if "LOCATION" not in statement.words:

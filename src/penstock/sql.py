@@ -5,8 +5,9 @@ Spark's parser has the last word on what is valid SQL: a text that can't be read
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -242,6 +243,20 @@ def with_location(statement: Statement, location: str) -> str:
         at = rest[1].end + 1
         return f"{statement.text[:at]} LOCATION {literal}{statement.text[at:]}"
     return f"{statement.text[:at]} USING delta LOCATION {literal}{statement.text[at:]}"
+
+
+def without_replace(statement: Statement) -> Statement:
+    """CREATE OR REPLACE as CREATE; every line and column of it stays where it is.
+
+    >>> without_replace(read("create or replace table a.b as select 1")).text
+    'create            table a.b as select 1'
+    """
+    if statement.words[:3] != ("CREATE", "OR", "REPLACE"):
+        return statement
+    _, first, last, *_ = _outer(tokens(statement.text))
+    text = statement.text
+    blank = re.sub(r"\S", " ", text[first.start : last.end + 1])
+    return replace(statement, text=text[: first.start] + blank + text[last.end + 1 :])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from dbt.tests.util import run_dbt
 
 import penstock
 from penstock.errors import PenstockError, StatementError
+from penstock.names import Name
+from penstock.relations import Relation
 from tests.conftest import SESSION
 
 README = Path(__file__).parents[2] / "README.md"
@@ -75,6 +77,35 @@ def test_a_table_dropped_and_made_anew_by_another_is_the_new_one(lake: penstock.
     write_deltalake(place, pa.table({"only": [1, 2]}))
     assert lake.table("silver.orders").columns == ["only"]
     assert count(lake) == 2
+
+
+def test_a_new_table_may_meet_what_another_left(lake: penstock.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is not there is made by CREATE, which Delta does in fewer jobs; OR REPLACE keeps its meaning."""
+
+    def make(name: str) -> str:
+        lake.sql(f"create or replace table silver.{name} as select 1 as id")
+        return str(lake.delta(f"silver.{name}").history(1).first().operation)
+
+    left = Path(lake.root) / "silver" / "killed"
+    left.mkdir()
+    (left / "part-00000.parquet").write_bytes(b"half")
+    assert make("fresh") == "CREATE TABLE AS SELECT"
+    assert make("fresh") == "CREATE OR REPLACE TABLE AS SELECT"
+    assert make("killed") == "CREATE OR REPLACE TABLE AS SELECT"
+
+    other = penstock.connect(lake.root, session=SESSION)
+    found = lake.find
+
+    def too_early(name: Name) -> Relation | None:
+        relation = found(name)
+        if relation is None:
+            other.sql(f"create table {name.sql} as select 2 as old")
+        return relation
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lake, "find", too_early)
+        assert make("raced") == "CREATE OR REPLACE TABLE AS SELECT"
+    assert [row.asDict() for row in lake.table("silver.raced").collect()] == [{"id": 1}]
 
 
 def test_frames_are_written_by_name(lake: penstock.Lake) -> None:
