@@ -55,8 +55,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         ours, theirs = _project(Path(folder) / "ours", OURS), _project(Path(folder) / "theirs", peer_profile())
         measurements = [
-            _compare("the first model of a cold start", ours, theirs, ["-s", "tiny_00"]),
+            _compare("the first model of a cold start", ours, theirs, ["-s", "first"]),
             _compare("50 tiny table models", ours, theirs, ["-s", "tiny_*"], target=0.4),
+            _compare("the same 50 again, each replaced", ours, theirs, ["-s", "tiny_*"]),
             _unchanged(ours, theirs),
             _merge(ours, theirs),
         ]
@@ -102,8 +103,8 @@ def _project(folder: Path, profile: str) -> Path:
     models.mkdir(parents=True)
     (folder / "dbt_project.yml").write_text(PROJECT)
     (folder / "profiles.yml").write_text(profile)
-    for number in range(50):
-        (models / f"tiny_{number:02}.sql").write_text(
+    for name, number in [("first", 0), *((f"tiny_{number:02}", number) for number in range(50))]:
+        (models / f"{name}.sql").write_text(
             f"{{{{ config(materialized='table') }}}} select id, {number} as n from range(10)"
         )
     for number in range(20):
