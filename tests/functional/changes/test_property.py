@@ -19,11 +19,22 @@ TOGETHER = 5
 LONG = SEQUENCES > 100
 SEED = int(os.environ.get("PENSTOCK_SEED", time.time_ns() % 1_000_000))
 
-# Each with its key. `a` and `b` have (id, part) as their key; names and numbers may be null.
+# Each with its key. `a` and `b` have (id, part) as their key; everything else may be null, on every level.
 MODELS: list[tuple[str, list[str]]] = [
     ("select id, part, name as title, n * 2 as n2 from {s}.a", ["id", "part"]),
     ("select * from {s}.a where n > 5 or name is null", ["id", "part"]),
     ("select concat(id, '-', part) as code, name from {s}.v where n is not null", ["code"]),
+    ("select id, part, info.* from {s}.a", ["id", "part"]),
+    (
+        "select id, part, info.place as place, size(info.many) as c, named_struct('n', n, 'notes', notes) as packed, "
+        "array(name, info.place) as names from {s}.a where n < 80 or info is null",
+        ["id", "part"],
+    ),
+    (
+        "select a.id, a.part, b.info, map_keys(a.notes) as notes from {s}.a a join {s}.b b "
+        "on a.id = b.id and a.part = b.part and a.info <=> b.info",
+        ["id", "part"],
+    ),
     (
         "select 'a' as origin, id, part, n from {s}.a where n < 50 "
         "union all select 'b', id, part, n from {s}.b where name <> 'x'",
@@ -70,6 +81,7 @@ MODELS: list[tuple[str, list[str]]] = [
     ("select distinct id, part from {s}.a where exists (select 1 from {s}.b where b.id = a.id)", ["id", "part"]),
 ]  # fmt: skip
 
+COLUMNS = "id, part, name, n, info, notes"
 FEED = "delta.enableChangeDataFeed"
 # How the table takes its changes: by the places of its rows, five times out of six; with a feed of its own; by a MERGE.
 WAYS: list[dict[str, str]] = [{}, {}, {}, {}, {FEED: "true"}, {"delta.enableDeletionVectors": "false"}]
@@ -86,9 +98,9 @@ class History:
             world.sql(
                 "create table {s}."
                 + table
-                + " {feed} as select id, part, name, n from values "
+                + f" {{feed}} as select {COLUMNS} from values "
                 + ", ".join(self._row(id, part) for id in range(6) for part in range(2))
-                + " as t(id, part, name, n)"
+                + f" as t({COLUMNS})"
             )
         world.lake.sql(
             f"create view {world.schema}.v as select id, part, upper(name) as name, n from {world.schema}.a where id <> 3"
@@ -108,8 +120,17 @@ class History:
             ["cast(null as int)", str(self.chance.randrange(100)), str(self.chance.randrange(10))]
         )
 
+    def _info(self) -> str:
+        many = self.chance.choice(["array()", f"array(1, {self._n()})", "null"])
+        some = f"named_struct('place', {self._name()}, 'many', {many})"
+        return f"cast({self.chance.choice([some, some, 'null'])} as struct<place: string, many: array<int>>)"
+
+    def _notes(self) -> str:
+        notes = self.chance.choice(["map()", f"map('a', {self._n()})", f"map('b', 1, 'a', {self._n()})", "null"])
+        return f"cast({notes} as map<string, int>)"
+
     def _row(self, id: int, part: int) -> str:
-        return f"({id}, {part}, {self._name()}, {self._n()})"
+        return f"({id}, {part}, {self._name()}, {self._n()}, {self._info()}, {self._notes()})"
 
     def _where(self) -> str:
         return self.chance.choice([
@@ -124,12 +145,16 @@ class History:
         pairs = {(self.chance.randrange(9), self.chance.randrange(3)) for _ in range(self.chance.randrange(1, 4))}
         rows = ", ".join(self._row(*pair) for pair in pairs)
         self._do(
-            f"insert into {{s}}.{table} (id, part, name, n) select * from values {rows} as v(id, part, name, n) "
+            f"insert into {{s}}.{table} ({COLUMNS}) select * from values {rows} as v({COLUMNS}) "
             f"where not exists (select 1 from {{s}}.{table} t where t.id = v.id and t.part = v.part)"
         )
 
     def update(self, table: str) -> None:
-        self._do(f"update {{s}}.{table} set name = {self._name()}, n = {self._n()} where {self._where()}")
+        values = {"name": self._name(), "n": self._n(), "info": self._info(), "notes": self._notes()}
+        chosen = self.chance.sample(sorted(values), self.chance.randrange(1, 5))
+        self._do(
+            f"update {{s}}.{table} set {', '.join(f'{name} = {values[name]}' for name in chosen)} where {self._where()}"
+        )
 
     def delete(self, table: str) -> None:
         self._do(f"delete from {{s}}.{table} where {self._where()}")
@@ -138,10 +163,10 @@ class History:
         pairs = {(self.chance.randrange(9), self.chance.randrange(3)) for _ in range(3)}
         rows = ", ".join(self._row(*pair) for pair in pairs)
         self._do(
-            f"merge into {{s}}.{table} t using (select * from values {rows} as v(id, part, name, n)) v "
+            f"merge into {{s}}.{table} t using (select * from values {rows} as v({COLUMNS})) v "
             "on t.id = v.id and t.part = v.part when matched and v.n > 50 then delete "
-            "when matched then update set name = v.name, n = v.n "
-            "when not matched then insert (id, part, name, n) values (v.id, v.part, v.name, v.n)"
+            "when matched then update set name = v.name, n = v.n, notes = v.notes "
+            f"when not matched then insert ({COLUMNS}) values (v.id, v.part, v.name, v.n, v.info, v.notes)"
         )
 
     def overwrite(self, table: str) -> None:
