@@ -194,11 +194,11 @@ class Runner:
             yield pool.submit(run)
 
     @contextmanager
-    def active(self) -> Iterator[None]:
-        """Have Delta see this session's settings: much of it asks the thread for its session."""
+    def active(self, spark: SparkSession | None = None) -> Iterator[None]:
+        """Have Delta see this session's settings, or another's: much of it asks the thread for its session."""
         sessions = java_class(self.spark, "org.apache.spark.sql.classic.SparkSession")
         before = sessions.getActiveSession()
-        sessions.setActiveSession(self.spark._jsparkSession)
+        sessions.setActiveSession((spark or self.spark)._jsparkSession)
         try:
             yield
         finally:

@@ -34,7 +34,16 @@ _COMPILE_LATER = (
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # The dump of a first run's classes takes seconds; a JVM that does not end is not waited for any longer.
 _SECONDS_TO_END = 120
+_INTERPRETED = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
 _starting = threading.Lock()
+_interpreting: dict[str, SparkSession] = {}
 
 
 def spark_session(settings: SessionSettings) -> SparkSession:
@@ -46,6 +55,21 @@ def spark_session(settings: SessionSettings) -> SparkSession:
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
+
+
+def interpreting_session(spark: SparkSession) -> SparkSession:
+    """The session for queries over a handful of rows with hundreds of columns, such as Delta's over a small log.
+
+    To generate and compile code for them, and to plan them anew after each stage, takes longer than they do.
+    """
+    application = spark.sparkContext.applicationId
+    with _starting:
+        if application not in _interpreting:
+            made = spark.newSession()
+            for key, value in _INTERPRETED.items():
+                made.conf.set(key, value)
+            _interpreting[application] = made
+        return _interpreting[application]
 
 
 def is_running() -> bool:

@@ -9,16 +9,17 @@ mark in between is a conflict.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.errors import StatementError, from_spark
 from penstock.journal import Lost, Step, lost_a_race, no_step
 from penstock.jvm import java_class, scala_object
+from penstock.session import interpreting_session
 from penstock.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from penstock.runner import Runner
 
@@ -32,6 +33,9 @@ _COMMIT = {
     # list and again to verify it.
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
 }
+
+# Bytes: some five thousand files. The list of more is faster by code that Spark generates for it.
+_SMALL_LOG = 4 * 1024 * 1024
 
 
 def on_sql(application: str, number: int, note: str) -> dict[str, str]:
@@ -70,26 +74,49 @@ class Transaction:
         except Exception as error:
             raise from_spark(error) from error
         self._files: Any = None
-        self._known = known
-        self._expect(self._java.readVersion(), self._java.metadata().id())
-
-    def check(self) -> None:
-        """What this process has read of the table, up to now, is of the version that the transaction is of."""
-        snapshot = self._log.unsafeVolatileSnapshot()
-        self._expect(snapshot.version(), snapshot.metadata().id())
+        version, id = self._java.readVersion(), self._java.metadata().id()
+        if (version, id) != (known.version, known.id):
+            raise Lost(f"the table is at version {version}, not {known.version}")
 
     def files(self) -> Any:
         """All files of the table; they count as read, so that whatever another has written since is a conflict."""
         if self._files is None:
             try:
-                self._files = self._java.filterFiles()
+                with self._runner.active(self._reading()):
+                    self._files = self._java.filterFiles()
             except Exception as error:
                 raise from_spark(error) from error
         return self._files
 
-    def _expect(self, version: int, id: str) -> None:
-        if (version, id) != (self._known.version, self._known.id):
-            raise Lost(f"the table is at version {version}, not {self._known.version}")
+    def _reading(self) -> SparkSession:
+        """The session in which Delta is to work the files out of the log."""
+        snapshot = self._java.snapshot()
+        size = snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes()
+        return interpreting_session(self._runner.spark) if size < _SMALL_LOG else self._runner.spark
+
+    def rows(self, conditions: Sequence[str]) -> DataFrame:
+        """The rows that meet these conditions, as this transaction sees the table.
+
+        From a list of files: of a table by its place, Delta would ask five jobs for that list before it reads a file.
+        """
+        try:
+            frame = self._frame(self.files())
+            if not conditions:
+                return frame
+            where = " and ".join(conditions)
+            condition = frame.where(where)._jdf.queryExecution().analyzed().condition()
+            with self._runner.active(self._reading()):
+                scan = self._java.snapshot().filesForScan(self._seq().appended(condition), False)
+            return self._frame(scan.files()).where(where)
+        except Exception as error:
+            raise from_spark(error) from error
+
+    def _frame(self, files: Any) -> DataFrame:
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+        with self._runner.active():
+            rows = self._log.createDataFrame(self._java.snapshot(), files, False, self._none())
+        return ClassicDataFrame(rows, self._spark)
 
     def append(
         self,

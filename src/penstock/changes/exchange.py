@@ -70,13 +70,14 @@ class Exchange:
 
     views: Views
     table: Table
+    rows: DataFrame
+    """What the table holds: every row that may change, at least."""
     source: str
     unique_key: tuple[str, ...]
     columns: Sequence[Column]
     """What the model makes, as the table has it."""
     compare: bool
     """Whether a key's new row may be the row that is there."""
-    within: Sequence[str]
     few: bool
     """Whether the keys that may change fit into memory."""
     _changes: str = field(init=False)
@@ -92,11 +93,11 @@ class Exchange:
         assert found is not None
         return Counts(*found)
 
-    def places(self) -> DataFrame:
+    def leaving(self) -> DataFrame:
         """Where the rows are that leave."""
         return self.views.frame(f"select {FILE}, {INDEX} from {self._changes} where {_UPDATED} or {_DELETED}")
 
-    def rows(self, files: int) -> DataFrame:
+    def coming(self, files: int) -> DataFrame:
         """The rows that come, for so many files; and, for a table with a feed of its own, those that its feed shows."""
         new, old = self._new(), self._old()
         parts: list[tuple[str, str, str | None]] = [(new, f"{_UPDATED} or {_INSERTED}", None)]
@@ -134,7 +135,7 @@ class Exchange:
         made = {column.name.lower() for column in self.columns} - {key.lower() for key in self.unique_key}
         everything = self._has_feed or self.compare
         kept = [column.name for column in self.table.columns if everything or column.name.lower() not in made]
-        target = self.views.placed(self.table.location, kept)
+        target = self.views.placed(self.rows, kept)
         keys = ", ".join(merge.key_names(self.unique_key))
         shown = ", ".join(f"penstock_target.{quote(name)}" for name in kept)
         # The table would be shuffled and sorted for a join with rows that have all of their columns.
@@ -143,7 +144,7 @@ class Exchange:
             f"select {hint}penstock_changes.*, penstock_target.{FILE}, penstock_target.{INDEX}, "
             f"struct({shown}) as {_KEPT}\n"
             f"from {target} as penstock_target join (select {keys} from {self.source}) as penstock_changes\n"
-            f"on {merge.on(self.unique_key, self.within)}"
+            f"on {merge.on(self.unique_key)}"
         )
 
     def _new(self) -> str:

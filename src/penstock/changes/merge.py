@@ -153,13 +153,14 @@ def extent(source: str, unique_key: Sequence[str]) -> str:
 
 
 def within(found: Sequence[Any], unique_key: Sequence[str], columns: Sequence[Column]) -> list[str]:
-    """Conditions on the target alone that every row to be changed meets: the files that hold none are not read."""
+    """Conditions that every row of the target that changes meets, each on one column, named first: the files that hold
+    none are not read."""
     types = {column.name.lower(): column.type for column in columns}
     conditions = []
     for index, key in enumerate(unique_key):
         least, most = (_literal(value, types[key.lower()]) for value in found[2 * index : 2 * index + 2])
         if least is not None and most is not None:
-            conditions.append(f"penstock_target.{quote(key)} between {least} and {most}")
+            conditions.append(f"{quote(key)} between {least} and {most}")
     return conditions
 
 
@@ -201,10 +202,10 @@ def key_names(unique_key: Sequence[str]) -> list[str]:
     return [quote(f"penstock_key_{index}") for index in range(len(unique_key))]
 
 
-def on(unique_key: Sequence[str], within: Sequence[str]) -> str:
+def on(unique_key: Sequence[str], within: Sequence[str] = ()) -> str:
     """Which row of the target is a key's."""
-    pairs = zip(unique_key, key_names(unique_key))
-    return " and ".join([*(f"penstock_target.{quote(key)} = penstock_changes.{name}" for key, name in pairs), *within])
+    same = [f"{quote(key)} = penstock_changes.{name}" for key, name in zip(unique_key, key_names(unique_key))]
+    return " and ".join(f"penstock_target.{condition}" for condition in [*same, *within])
 
 
 def differs(columns: Sequence[Column], old: str = "penstock_target", new: str = f"penstock_changes.{ROW}") -> str:

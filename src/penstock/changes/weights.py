@@ -75,11 +75,10 @@ class Views:
         """A table at a version."""
         return self._view((location, version), lambda: self._snapshot(location, version))
 
-    def placed(self, location: str, columns: Sequence[str]) -> str:
-        """Some columns of a table as it is now, and where each row is."""
+    def placed(self, rows: DataFrame, columns: Sequence[str]) -> str:
+        """Some columns of a table's rows, and where each row is."""
         place = [f"_metadata.file_path as {FILE}", f"_metadata.row_index as {INDEX}"]
-        shown = [*(quote(column) for column in columns), *place]
-        return self._view(object(), lambda: self._load(self._spark.read.format("delta"), location).selectExpr(*shown))
+        return self._view(object(), lambda: rows.selectExpr(*(quote(column) for column in columns), *place))
 
     def nothing(self, location: str, version: int) -> str:
         """Its columns without a row."""

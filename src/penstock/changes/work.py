@@ -312,15 +312,15 @@ class ChangeWork:
             files.result()
         self._step("write")
         compare, few = isinstance(self.shape, Keys), number <= _FEW_KEYS
-        exchange = Exchange(views, state.table, source, self.source.unique_key, columns, compare, within, few)
-        transaction.check()
+        rows = transaction.rows(within)
+        exchange = Exchange(views, state.table, rows, source, self.source.unique_key, columns, compare, few)
         counts = exchange.counts()
         if not counts:
             self.journal.commit_empty(plan.number, state, note=note)
             return
         marks = {MARK: plan.number}
-        places, rows = exchange.places(), exchange.rows(counts.files)
-        transaction.exchange(places, rows, marks, note, counts.metrics(), step=self._step)
+        leaving, coming = exchange.leaving(), exchange.coming(counts.files)
+        transaction.exchange(leaving, coming, marks, note, counts.metrics(), step=self._step)
 
     def _conf(self, plan: ChangePlan, note: str) -> dict[str, str]:
         unset = self.runner.spark.conf.get(_ROWS_PER_FILE) in (None, "0")

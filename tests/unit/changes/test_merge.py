@@ -13,10 +13,10 @@ from penstock.table import Column
 @pytest.mark.parametrize(
     ("type", "least", "most", "expected"),
     [
-        ("bigint", 1, 9, ["penstock_target.`k` between 1L and 9L"]),
-        ("int", -3, 9, ["penstock_target.`k` between -3 and 9"]),
-        ("date", date(2026, 1, 1), date(2026, 2, 1), ["penstock_target.`k` between date '2026-01-01' and date '2026-02-01'"]),
-        ("string", "a'b", "c", ["penstock_target.`k` between 'a\\'b' and 'c'"]),
+        ("bigint", 1, 9, ["`k` between 1L and 9L"]),
+        ("int", -3, 9, ["`k` between -3 and 9"]),
+        ("date", date(2026, 1, 1), date(2026, 2, 1), ["`k` between date '2026-01-01' and date '2026-02-01'"]),
+        ("string", "a'b", "c", ["`k` between 'a\\'b' and 'c'"]),
         ("timestamp", datetime(2026, 1, 1), datetime(2026, 1, 2), []),
         ("bigint", None, None, []),
     ],
@@ -28,6 +28,6 @@ def test_only_what_statistics_tell_narrows_the_target(type: str, least: object, 
 def test_each_key_narrows_on_its_own() -> None:
     columns = [Column("a", "int"), Column("b", "double"), Column("c", "string")]
     assert within([1, 2, 0.5, 1.5, "x", "y"], ["a", "b", "c"], columns) == [
-        "penstock_target.`a` between 1 and 2",
-        "penstock_target.`c` between 'x' and 'y'",
+        "`a` between 1 and 2",
+        "`c` between 'x' and 'y'",
     ]
