@@ -63,6 +63,38 @@ def test_stars_of_all_kinds(world, items):
     world.check(select)
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"partition_by": ["part", "day"]},
+        {"cluster_by": ["id"]},
+        {"properties": {"delta.columnMapping.mode": "name"}},
+        {
+            "partition_by": "part",
+            "properties": {"delta.enableChangeDataFeed": "true"},
+        },
+    ],
+    ids=str,
+)
+def test_rows_are_found_in_any_layout(world, layout):
+    """Twice, so that the second run meets files with deletion vectors, and others without."""
+    world.sql(
+        "create table {s}.a {feed} as select id, id % 3 as part, date_add(date '2026-01-01', cast(id % 2 as int)) as day, "
+        "concat('n', id) as name from range(40)"
+    )
+    named = "name as `the name`" if "properties" in layout else "name"
+    select = f"select id, part, day, {named} from {{s}}.a where name <> 'hidden'"
+    for turn in range(3):
+        world.merge(select, ["id", "part"], **layout)
+        # By Spark: delta-rs does not read columns by other names.
+        assert world.rows("select * from {s}.target") == world.rows(select)
+        world.sql(f"update {{s}}.a set name = concat(name, '{turn}') where id % 7 = {turn}")
+        world.sql(f"update {{s}}.a set part = part + 1 where id % 11 = {turn}")
+        world.sql(f"update {{s}}.a set name = 'hidden' where id = {turn}")
+        world.sql(f"delete from {{s}}.a where id % 9 = {turn}")
+        world.sql(f"insert into {{s}}.a values (100 + {turn}, 1, date '2026-02-01', 'new')")
+
+
 def test_from_python_by_changes(a):
     select = "select id, upper(name) as name from @changes where id < 5"
     for _ in range(2):
