@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 from penstock.lake import Lake, connect
 
@@ -89,22 +90,28 @@ def measure(folder: Path, rows: int):  # type: ignore[no-untyped-def]
     for turn in (7, 8):
         change(lake, rows, 10_000, turn, newest=False)
         incremental()
-    refresh = timed(lambda: incremental(full_refresh=True))
     found = []
-    for turn, (every, share, newest) in enumerate(SHARES):
-        change(lake, rows, every, turn, newest=newest)
-        ours = timed(incremental)
-        changed = lake.sql("describe history gold.orders limit 1").first()["operationMetrics"]
-        print(f"  {share}: {ours:.1f} s, {changed.get('numTargetRowsUpdated')} updated", flush=True)
-        assert digest(lake, f"({MODEL})") == digest(lake, "gold.orders")
+    refresh, turn = 0.0, 0
+    for every, share, newest in SHARES:
+        # The machine is not equally fast for minutes: where a ratio is to be held, each is timed three times, by turns.
+        times, refreshes = [], []
+        for _ in range(3 if every == 100 else 1):
+            change(lake, rows, every, turn, newest=newest)
+            turn += 1
+            times.append(timed(incremental))
+            changed = lake.sql("describe history gold.orders limit 1").first()["operationMetrics"]
+            print(f"  {share}: {times[-1]:.1f} s, {changed.get('numTargetRowsUpdated')} updated", flush=True)
+            assert digest(lake, f"({MODEL})") == digest(lake, "gold.orders")
+            if every == 100:
+                refreshes.append(timed(lambda: incremental(full_refresh=True)))
+        refresh = median(refreshes) if refreshes else refresh
+        target, note = (0.2, "medians of 3") if refreshes else (None, "")
         work = f"{share} changed of {rows:,} rows, {'the newest' if newest else 'all over the table'}"
+        found.append(Measurement(work, median(times), "full refresh of the same model", refresh, target, note))
         if every == 100:
             theirs = timed(lambda: lake.sql(MERGE))
-            refresh = timed(lambda: incremental(full_refresh=True))
-            found.append(Measurement(work, ours, "full refresh of the same model", refresh, 0.2))
-            found.append(Measurement(work, ours, "dbt's `merge`, the whole source (leaves deleted rows)", theirs))
-        else:
-            found.append(Measurement(work, ours, "full refresh of the same model", refresh))
+            peer = "dbt's `merge`, the whole source (leaves deleted rows)"
+            found.append(Measurement(work, median(times), peer, theirs))
     code = (
         "import sys, time, penstock\n"
         f"lake = penstock.connect({lake.root!r})\n"
