@@ -87,8 +87,8 @@ def measure(folder: Path, rows: int):  # type: ignore[no-untyped-def]
     # Each once, so that none pays for the JVM's first time.
     print(f"  first run, cold: {timed(incremental):.1f} s", flush=True)
     lake.sql(f"create table gold.plain as {MODEL}")
-    for turn in (7, 8):
-        change(lake, rows, 10_000, turn, newest=False)
+    for warming in (17, 18):
+        change(lake, rows, 10_000, warming, newest=False)
         incremental()
     found = []
     refresh, turn = 0.0, 0
