@@ -82,7 +82,7 @@ def test_rows_are_found_in_any_layout(world, layout):
         "create table {s}.a {feed} as select id, id % 3 as part, date_add(date '2026-01-01', cast(id % 2 as int)) as day, "
         "concat('n', id) as name from range(40)"
     )
-    named = "name as `the name`" if "properties" in layout else "name"
+    named = "name as `the name`" if "delta.columnMapping.mode" in layout.get("properties", {}) else "name"
     select = f"select id, part, day, {named} from {{s}}.a where name <> 'hidden'"
     for turn in range(3):
         world.merge(select, ["id", "part"], **layout)
