@@ -1,6 +1,6 @@
 """Changes of a big table: against a full refresh of the same model, and against dbt's `merge` over the whole source.
 
-python -m benchmarks changes; or, smaller, python benchmarks/changes.py --rows 1000000
+python -m benchmarks changes; or, smaller, python -m benchmarks.changes --rows 1000000
 """
 
 from __future__ import annotations
