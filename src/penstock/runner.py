@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock import columns, session, sql
 from penstock.catalog import Catalog, catalog_of
@@ -77,12 +77,16 @@ class Runner:
         ours, theirs = self.spark._jsparkSession, frame.sparkSession._jsparkSession
         if theirs.equals(ours):
             return frame
-        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-
         rows = java_class(self.spark, "org.apache.spark.sql.classic.Dataset").ofRows(
             ours, frame._jdf.queryExecution().analyzed()
         )
-        return ClassicDataFrame(rows, self.spark)
+        return self.frame(rows)
+
+    def frame(self, java: Any) -> DataFrame:
+        """A DataFrame of Java's as one of Python's."""
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+        return ClassicDataFrame(java, self.spark)
 
     @property
     def _catalog(self) -> Catalog:
@@ -222,33 +226,33 @@ class Runner:
         raise AssertionError("unreachable")
 
     def _write(self, statement: sql.Statement, query_id: str) -> DataFrame:
-        text = new = statement.text
+        text = statement.text
         target = statement.target
         link = None
         replaced: set[Name] = set()
         if statement.verb in ("CREATE", "REPLACE") and statement.object == "TABLE" and target is not None:
             link = self._link_named(statement) or self.lake.link_of(target)
             location = self.lake.location_of(target)
-            text = new = sql.with_location(statement, self.lake.for_spark(location))
+            text = sql.with_location(statement, self.lake.for_spark(location))
             self._catalog.attach_schema(self.spark, target.schema)
             found = self.lake.find(target)
             if found is None or found.kind != "table":
                 self._catalog.forget(self.spark, target)
                 replaced = {target}
-                new = sql.with_location(sql.without_replace(statement), self.lake.for_spark(location))
         own = {} if self.spark.conf.get(_USER_METADATA, None) else {_USER_METADATA: query_id}
         if replaced:
             own |= _NEW_TABLE
         with self.configured(own):
-            frame = self.retrying(lambda: self._make(new, text, replaced))
+            frame = self.retrying(lambda: self._make(text, replaced))
         if target is not None and statement.verb in ("CREATE", "REPLACE"):
             self.lake.table_made(target, link)
             if (made := self.lake.find(target)) is not None:
                 self._catalog.note(made)
         return frame
 
-    def _make(self, new: str, text: str, replaced: Collection[Name]) -> DataFrame:
-        """Run a statement as what makes a new table: to replace one, Delta would ask a job for the files of none."""
+    def _make(self, text: str, replaced: Collection[Name]) -> DataFrame:
+        """Run what writes; where no table is replaced, as CREATE: else Delta would ask a job for the files of none."""
+        new = sql.without_replace(text) if replaced else text
         if new != text:
             try:
                 return self._resolving(new, replaced)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -245,18 +245,17 @@ def with_location(statement: Statement, location: str) -> str:
     return f"{statement.text[:at]} USING delta LOCATION {literal}{statement.text[at:]}"
 
 
-def without_replace(statement: Statement) -> Statement:
+def without_replace(text: str) -> str:
     """CREATE OR REPLACE as CREATE; every line and column of it stays where it is.
 
-    >>> without_replace(read("create or replace table a.b as select 1")).text
+    >>> without_replace("create or replace table a.b as select 1")
     'create            table a.b as select 1'
     """
-    if statement.words[:3] != ("CREATE", "OR", "REPLACE"):
-        return statement
-    _, first, last, *_ = _outer(tokens(statement.text))
-    text = statement.text
-    blank = re.sub(r"\S", " ", text[first.start : last.end + 1])
-    return replace(statement, text=text[: first.start] + blank + text[last.end + 1 :])
+    first = tokens(text)[:3]
+    if [token.text.upper() for token in first] != ["CREATE", "OR", "REPLACE"]:
+        return text
+    start, end = first[1].start, first[2].end + 1
+    return text[:start] + re.sub(r"\S", " ", text[start:end]) + text[end:]
 
 
 @dataclass(frozen=True)

@@ -112,11 +112,8 @@ class Transaction:
             raise from_spark(error) from error
 
     def _frame(self, files: Any) -> DataFrame:
-        from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-
         with self._runner.active():
-            rows = self._log.createDataFrame(self._java.snapshot(), files, False, self._none())
-        return ClassicDataFrame(rows, self._spark)
+            return self._runner.frame(self._log.createDataFrame(self._java.snapshot(), files, False, self._none()))
 
     def append(
         self,
