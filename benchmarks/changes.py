@@ -56,8 +56,8 @@ def digest(lake: Lake, rows: str) -> tuple[int, int]:
 
 def change(lake: Lake, rows: int, every: int, turn: int, *, newest: bool) -> None:
     """Half of the rows that change are updated, a quarter is deleted, a quarter is new; each turn has rows of its own."""
-    many, last = rows // every, rows - turn * (rows // every)
-    changed = f"id >= {last - many} and id < {last}" if newest else f"id % {every} = {turn}"
+    last = rows - turn * (rows // 100)
+    changed = f"id >= {last - rows // every} and id < {last}" if newest else f"id % {every} = {turn}"
     lake.sql(
         f"""
 merge into silver.orders as t using (
