@@ -12,7 +12,7 @@ import time
 
 from penstock.jars import cache_folder
 
-_UNUSED_SECONDS = 30 * 24 * 3600
+_UNUSED_SECONDS, _UNFINISHED_SECONDS = 30 * 24 * 3600, 24 * 3600
 
 
 class ClassArchive:
@@ -43,7 +43,9 @@ class ClassArchive:
             self._remove_unused()
 
     def _remove_unused(self) -> None:
-        """Each is some 200 MB, and an upgrade of Java, Spark or Delta leaves one behind."""
-        for archive in self.path.parent.glob("*.jsa"):
-            if time.time() - archive.stat().st_mtime > _UNUSED_SECONDS:
-                archive.unlink(missing_ok=True)
+        """Each is some 200 MB, and an upgrade of Java, Spark or Delta leaves one behind, a killed process half of one."""
+        for kept in self.path.parent.iterdir():
+            unused = _UNUSED_SECONDS if kept.suffix in (".jsa", ".json") else _UNFINISHED_SECONDS
+            may_go = kept.suffix in (".jsa", ".json") or kept.suffix[1:].isdigit()
+            if may_go and time.time() - kept.stat().st_mtime > unused:
+                kept.unlink(missing_ok=True)

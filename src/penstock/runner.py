@@ -242,7 +242,7 @@ class Runner:
         own = {} if self.spark.conf.get(_USER_METADATA, None) else {_USER_METADATA: query_id}
         if replaced:
             own |= _NEW_TABLE
-        with self.configured(own):
+        with self.configured(own), session.first_alone():
             frame = self.retrying(lambda: self._make(text, replaced))
         if target is not None and statement.verb in ("CREATE", "REPLACE"):
             self.lake.table_made(target, link)

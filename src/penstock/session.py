@@ -5,17 +5,22 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.archive import ClassArchive
 from penstock.errors import PenstockError
 from penstock.jars import delta_jars
+from penstock.launch import Launch, spark_conf
 from penstock.local_disk import LOCAL_DISK, local_disk_jar
 from penstock.memory import driver_memory
 from penstock.settings import SessionSettings
@@ -46,10 +51,35 @@ _starting = threading.Lock()
 _interpreting: dict[str, SparkSession] = {}
 
 
+class FirstAlone:
+    """Has the first statement that writes run by itself, for some seconds at most.
+
+    It runs all of Spark's and Delta's code for the first time, slowly; four at once would each do that on their own.
+    """
+
+    def __init__(self, seconds: float = 5) -> None:
+        self._seconds = seconds
+        self._first, self._done = threading.Lock(), threading.Event()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        if self._first.acquire(blocking=False):
+            try:
+                yield
+            finally:
+                self._done.set()
+        else:
+            self._done.wait(self._seconds)
+            yield
+
+
+first_alone = FirstAlone()
+
+
 def spark_session(settings: SessionSettings) -> SparkSession:
     """A new Spark session, with its own settings and temporary views, on this process's one Spark."""
     with _starting:
-        root = _running() or _start(settings)
+        root = (_running() if is_running() else None) or _start(settings)
     session = root.newSession()
     for key, value in settings.spark_config.items():
         if session.conf.isModifiable(key):
@@ -109,19 +139,12 @@ def _start(settings: SessionSettings) -> SparkSession:
             where=settings.remote,
             fix="Use `session.master` for a cluster, or neither for Spark in this process.",
         )
-    java = _java()
-    _silence_python()
-    from pyspark import SparkConf, SparkContext
-    from pyspark.find_spark_home import _find_spark_home
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
-
+    java, spark_home = _java(), _spark_home()
     # Spark's Python workers are this Python, not whichever `python3` comes first in the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     _sweep()
     folder = tempfile.mkdtemp(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    spark_home = _find_spark_home()
     jars = list(settings.jars) or delta_jars(spark_home, java, settings.repositories)
     disk = local_disk_jar(spark_home, java, jars, folder) if _is_local(settings) else None
     jars += [disk] if disk else []
@@ -129,16 +152,18 @@ def _start(settings: SessionSettings) -> SparkSession:
     configuration = _configuration(settings, folder, jars, archive.java_option())
     if disk:
         configuration = LOCAL_DISK | configuration
-    conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(configuration.items()))
+    launch = Launch(java, spark_home, folder, archive.path.with_suffix(".json"))
+    plain = _is_local(settings) and launch.is_plain(settings.spark_config)
     said = Path(folder) / "spark.log"
     log.debug("starting Spark; what it says goes to %s", said)
     with said.open("wb") as sink:
         try:
-            gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                conf=conf, popen_kwargs={"stdout": sink, "stderr": sink}
-            )
-            context = SparkContext(gateway=gateway, conf=conf)
+            gateway = launch.gateway(configuration, sink, plain=plain)
+            from pyspark import SparkContext
+            from pyspark.sql import SparkSession
+
+            _silence_python()
+            context = SparkContext(gateway=gateway, conf=spark_conf(configuration))
         except Exception as error:
             raise _start_failed(said, error) from error
     atexit.register(archive.keep)
@@ -205,6 +230,15 @@ def _java() -> str:
             "macOS: `brew install openjdk@17`) or set JAVA_HOME.",
         )
     return java
+
+
+def _spark_home() -> str:
+    """Where Spark is, by pyspark's own rules; without importing all of it, which has time while the JVM starts."""
+    found = find_spec("pyspark")
+    assert found is not None
+    assert found.origin is not None
+    rules = runpy.run_path(str(Path(found.origin).with_name("find_spark_home.py")))
+    return str(rules["_find_spark_home"]())
 
 
 def _start_failed(said: Path, error: Exception) -> PenstockError:

@@ -1,0 +1,54 @@
+"""A JVM that is started without Spark's script is the JVM that the script starts."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from penstock.lake import connect
+from penstock.launch import Launch
+from penstock.session import _spark_home
+from tests.conftest import SESSION
+
+CONFIGURATION = {"spark.driver.memory": "300m", "spark.driver.extraJavaOptions": "-Dours=true"}
+
+
+def options(gateway: Any) -> list[str]:
+    runtime = gateway.jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+    return [runtime.getClassPath(), *runtime.getInputArguments()]
+
+
+def test_the_same_jvm(tmp_path: Path) -> None:
+    from pyspark import SparkContext
+
+    connect(str(tmp_path / "lake"), session=SESSION).spark  # noqa: B018 - there is a JVM now
+    java = shutil.which("java")
+    assert java is not None
+    launch = Launch(java, _spark_home(), str(tmp_path), tmp_path / "kept.json")
+    launch.keep(SparkContext._gateway, CONFIGURATION)
+    with (tmp_path / "said").open("wb") as said:
+        jvm = launch.start(CONFIGURATION, said)
+        assert jvm is not None
+        gateway = jvm.gateway()
+    assert gateway is not None, (tmp_path / "said").read_text()
+    theirs = [item for item in options(SparkContext._gateway) if not item.startswith("-Xmx")]
+    ours = options(gateway)
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    assert gateway.proc.wait(30) == 0
+    assert {"-Xmx300m", "-Dours=true"} < set(ours)
+    assert [item for item in ours if item not in ("-Xmx300m", "-Dours=true")] == theirs
+
+
+def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
+    """What was kept may be of another Java: then it is not known how, and Spark's script is asked."""
+    java = shutil.which("java")
+    assert java is not None
+    (tmp_path / "kept.json").write_text('{"format": 1, "class_path": "", "options": ["-XX:+NoSuchThing"]}')
+    launch = Launch(java, _spark_home(), str(tmp_path), tmp_path / "kept.json")
+    with (tmp_path / "said").open("wb") as said:
+        jvm = launch.start(CONFIGURATION, said)
+        assert jvm is not None
+        assert jvm.gateway() is None
+    assert "NoSuchThing" in (tmp_path / "said").read_text()
