@@ -37,6 +37,11 @@ class NotFound(PenstockError):
 class StatementError(PenstockError):
     """Spark refused or failed a statement: its condition, its message, no Java stack."""
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was told to stop: nothing is wrong with it."""
+        return self.condition == CANCELLED
+
     def __init__(self, message: str, *, condition: str | None, sql: str | None = None) -> None:
         self.condition = condition
         self.sql = sql
@@ -46,6 +51,7 @@ class StatementError(PenstockError):
         super().__init__(message)
 
 
+CANCELLED = "SPARK_JOB_CANCELLED"
 _JAVA_FRAME = re.compile(r"^\s+at \S+|^\s*\.\.\. \d+ more$|^Driver stacktrace:$")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _JAVA_CLASS = re.compile(r"^(?:: )?(?:[a-z][\w$]*\.)+[A-Z][\w$.]*(?:Exception|Error)\w*: ?")

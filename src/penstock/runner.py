@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock import columns, session, sql
 from penstock.catalog import Catalog, catalog_of
-from penstock.errors import PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
+from penstock.errors import CANCELLED, PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
 from penstock.jvm import java_class
 from penstock.names import Name
 from penstock.relations import Link, Relation
@@ -42,6 +43,7 @@ _LOST_A_RACE = (
 # CREATE TABLE met a table, or another's files: what CREATE OR REPLACE TABLE would have replaced.
 _TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_TABLE_ALREADY_EXISTS")
 _ATTEMPTS = 12
+_SECONDS_TO_CANCEL_AGAIN = 0.2
 _JOB_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 # Delta would run a job over the empty state before a table's first commit, to write down that it has no files.
 _NEW_TABLE = {"spark.databricks.delta.allFilesInCrc.enabled": "false"}
@@ -65,11 +67,15 @@ class Runner:
         self.lake = lake
         self._session: SparkSession | None = None
         self._tags: list[str] = []
+        self._cancelled: str | None = None
+        """The outermost tag of what was cancelled last; tags are not used twice."""
 
     @property
     def spark(self) -> SparkSession:
         if self._session is None:
             self._session = session.spark_session(self.lake.settings)
+            self._join_group(self._tags)
+            self._refuse_cancelled()
         return self._session
 
     def adopt(self, frame: DataFrame) -> DataFrame:
@@ -159,20 +165,41 @@ class Runner:
         return columns.of_frame(self._resolving(f"select * from {name}"))
 
     def cancel(self) -> None:
-        """Stop what runs now, from another thread."""
-        for tag in list(self._tags):
+        """Stop what runs now and what it would go on to run, from another thread."""
+        if tags := list(self._tags):
+            self._cancelled = tags[0]
+            self._cancel(tags)
+            again = threading.Thread(target=self._cancel_again, args=(tags[0],), name="penstock-cancel", daemon=True)
+            again.start()
+
+    def _cancel_again(self, outermost: str) -> None:
+        """Spark has no hold on what has no job yet: a statement that is planned still, a Spark that is starting."""
+        while (tags := list(self._tags)) and tags[0] == outermost:
+            self._cancel(tags)
+            time.sleep(_SECONDS_TO_CANCEL_AGAIN)
+
+    def _cancel(self, tags: Sequence[str]) -> None:
+        for tag in tags:
             session.cancel(tag)
 
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:
-        """Spark jobs started inside can be cancelled."""
+        """Spark jobs started inside can be cancelled; nothing is started by saying so."""
+        self._refuse_cancelled()
         self._tags.append(tag)
-        self._join_group(self._tags)
+        if self._session is not None:
+            self._join_group(self._tags)
         try:
             yield
         finally:
             self._tags.pop()
-            self._join_group(self._tags)
+            if self._session is not None:
+                self._join_group(self._tags)
+
+    def _refuse_cancelled(self) -> None:
+        """Begin nothing new inside of what was cancelled."""
+        if self._tags and self._cancelled == self._tags[0]:
+            raise StatementError("The run was cancelled", condition=CANCELLED)
 
     def _join_group(self, tags: Sequence[str]) -> None:
         """Have this thread's jobs belong to the group of the innermost tag."""
@@ -183,6 +210,13 @@ class Runner:
         else:
             for key in _JOB_GROUP:
                 context.setLocalProperty(key, None)  # type: ignore[arg-type]
+
+    def check_alive(self) -> None:
+        """An error where Spark does nothing any more, because it is gone or was told to stop."""
+        try:
+            self.spark.range(1).write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            raise from_spark(error) from error
 
     @contextmanager
     def beside(self, work: Callable[[], T]) -> Iterator[Future[T]]:

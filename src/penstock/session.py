@@ -127,9 +127,11 @@ def _running() -> SparkSession | None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is None:
+    context = SparkContext._active_spark_context
+    # One that another thread is starting has no Java side yet.
+    if context is None or getattr(context, "_jsc", None) is None:
         return None
-    return SparkSession._instantiatedSession or SparkSession(SparkContext._active_spark_context)
+    return SparkSession._instantiatedSession or SparkSession(context)
 
 
 def _start(settings: SessionSettings) -> SparkSession:

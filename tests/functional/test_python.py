@@ -133,6 +133,26 @@ def test_jobs_belong_to_the_tag_around_them(lake: penstock.Lake) -> None:
     assert group() is None
 
 
+def test_what_has_no_job_yet_is_cancelled_too(lake: penstock.Lake) -> None:
+    """As while a statement is planned: adaptive execution begins with stages that Spark lets through."""
+    runner = lake.runner
+    runner.spark.conf.set("spark.sql.adaptive.enabled", "true")
+    endless = "java_method('java.lang.Thread', 'sleep', 600000L)"
+    try:
+        with runner.tagged("cancelled"):
+            frame = runner.run(f"select k, count(*) from (select {endless} as k from range(2)) group by k").frame
+            runner.cancel()
+            with pytest.raises(Exception, match=r"(?i)cancelled"):
+                frame.collect()
+            with pytest.raises(PenstockError, match="cancelled"):
+                runner.run("select 1")
+        # And no more than that.
+        for _ in range(20):
+            assert runner.run("select 1 as one").frame.collect() == [(1,)]
+    finally:
+        runner.spark.conf.unset("spark.sql.adaptive.enabled")
+
+
 def test_delta_hands_out_deltas_own_table(lake: penstock.Lake) -> None:
     table = lake.delta("silver.orders")
     table.delete("id >= 5")

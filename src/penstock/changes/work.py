@@ -166,7 +166,7 @@ class ChangeWork:
                 else:
                     self._merge(plan, change, views, note, state)
         except PenstockError as error:
-            if isinstance(error, StatementError) and lost_a_race(error.condition):
+            if isinstance(error, StatementError) and (lost_a_race(error.condition) or error.is_cancelled):
                 raise
             problem = self._explained(error, plan)
             if isinstance(problem, Gap):

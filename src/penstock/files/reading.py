@@ -147,8 +147,9 @@ class Reader:
             try:
                 read(path)
             except Exception as error:
-                # Where its bytes can't be had either, the store is at fault and not the file.
+                # Where its bytes can't be had either, the store is at fault and not the file; or Spark, where it does nothing.
                 self._touch(path)
+                self._runner().check_alive()
                 bad[path] = str(from_spark(error)).splitlines()[0][:500]
         return bad
 

@@ -173,6 +173,32 @@ def test_a_bad_first_file_is_quarantined(landing):
     assert len(report.quarantined) == 1
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_an_interrupt_makes_no_file_bad(landing, first):
+    """Where Spark does nothing any more, it says nothing of a file."""
+    if not first:
+        landing.json("zero.json", {"id": 0})
+        landing.ingest()
+    for index in range(1, 4):
+        landing.json(f"{index}.json", {"id": index})
+    source = FileSource.from_mapping(
+        {"source_roots": [str(landing.root)], "safety_buffer_seconds": 0, "on_bad_file": "quarantine"}
+    )
+    runner = landing.lake.runner
+
+    def interrupt(step: str) -> None:
+        if step == "write":
+            runner.cancel()
+
+    with runner.tagged(f"a run {landing.name}"), pytest.raises(PenstockError, match=r"(?i)cancel"):
+        files.ingest(
+            landing.lake, Name.parse(landing.name), source, "select * from @data", runner=runner, step=interrupt
+        )
+    report = landing.ingest(on_bad_file="quarantine")
+    assert not report.quarantined
+    assert landing.rows() == [(index,) for index in range(0 if not first else 1, 4)]
+
+
 def test_values_that_do_not_fit_are_rescued(landing, tmp_path):
     columns = [{"name": "id", "type": "int"}, {"name": "name", "type": "string"}]
     landing.text("a.json", '{"id": 1, "name": "a"}\n{"id": "x", "name": "b"}\nno record\n')

@@ -20,7 +20,7 @@ def fail(path: str) -> None:
 
 @pytest.fixture
 def reader() -> Reader:
-    runner = SimpleNamespace(lake=SimpleNamespace(storage_options={}))
+    runner = SimpleNamespace(lake=SimpleNamespace(storage_options={}), check_alive=lambda: None)
     source = FileSource.from_mapping({"source_roots": ["/landing"]})
     return Reader(Name("a", "b"), source, Model.read("select * from @data"), lambda: runner)  # type: ignore[arg-type,return-value]
 
@@ -40,3 +40,13 @@ def test_a_file_that_the_disk_does_not_give_out_is_not_bad(reader: Reader, tmp_p
     (tmp_path / "folder").mkdir()
     with pytest.raises(PenstockError, match="could not be read"):
         reader._probe(fail, [str(tmp_path / "folder")])
+
+
+def test_a_spark_that_does_nothing_makes_no_file_bad(reader: Reader, tmp_path: Path) -> None:
+    def dead() -> None:
+        raise PenstockError("Spark is gone")
+
+    reader._runner().check_alive = dead  # type: ignore[method-assign]
+    (tmp_path / "good.json").write_text("x")
+    with pytest.raises(PenstockError, match="Spark is gone"):
+        reader._probe(fail, [str(tmp_path / "good.json")])

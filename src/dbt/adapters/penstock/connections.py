@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -124,6 +125,7 @@ class Handle:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         self.runner = Runner(lake)
+        self.cancelled = False
         self._conf: dict[str, str] = {}
 
     def cursor(self) -> Cursor:
@@ -138,6 +140,8 @@ class Handle:
         return conf
 
     def cancel(self) -> None:
+        """By dbt, when its run ends early."""
+        self.cancelled = True
         self.runner.cancel()
 
     def close(self) -> None:
@@ -173,12 +177,26 @@ class PenstockConnectionManager(SQLConnectionManager):
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
         try:
-            yield
+            with self._as_one():
+                yield
         except StatementError as error:
             logger.debug(f"Spark: {error.__cause__}")
             raise DbtDatabaseError(self._located(error)) from error
         except PenstockError as error:
             raise DbtRuntimeError(str(error)) from error
+
+    @contextmanager
+    def _as_one(self) -> Iterator[None]:
+        """All Spark jobs of what dbt asks for are cancelled together; and once they were, nothing new begins."""
+        connection = self.get_if_exists()
+        handle = None if connection is None else connection.handle
+        if not isinstance(handle, Handle):
+            yield
+            return
+        if handle.cancelled:
+            raise PenstockError("The run was cancelled")
+        with handle.runner.tagged(str(uuid.uuid4())):
+            yield
 
     def _located(self, error: StatementError) -> str:
         """Spark counts lines from the statement's start: say where that is in the model."""
