@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.changes.window import Segment, Span
 from penstock.errors import from_spark
+from penstock.jvm import java_class, scala_object
 from penstock.names import quote
 
 if TYPE_CHECKING:
@@ -131,11 +132,30 @@ class Views:
         if segment.by_snapshot:
             old, new = (self._snapshot(span.location, version) for version in (segment.first - 1, segment.last))
             return _aligned(old, columns, "-1").union(_aligned(new, columns, "1"))
-        reader = self._spark.read.format("delta").option("readChangeFeed", "true")
-        versions = {"startingVersion": str(segment.first), "endingVersion": str(segment.last)}
-        feed = self._load(reader.options(**versions), span.location)
+        feed = self._feed(span.location, segment)
         kinds = ", ".join(f"'{kind}'" for kind in _OLD)
         return _aligned(feed, columns, f"if(_change_type in ({kinds}), -1, 1)")
+
+    def _feed(self, location: str, segment: Segment) -> DataFrame:
+        """A segment's images, with the columns that the table had at its end.
+
+        By Delta's reader they have those of today, and none can be read where one of them is of another type since.
+        """
+        spark: Any = self._spark
+        none = java_class(spark, "scala.Option").empty()
+        reader = scala_object(spark, "org.apache.spark.sql.delta.commands.cdc.CDCReader")
+        try:
+            log = java_class(spark, "org.apache.spark.sql.delta.DeltaLog").forTable(
+                spark._jsparkSession, self._runner.lake.for_spark(location)
+            )
+            then = java_class(spark, "scala.Option").apply(log.getSnapshotAt(segment.last, none, none, False))
+            with self._runner.active():
+                images = reader.changesToBatchDF(
+                    log, segment.first, segment.last, spark._jsparkSession, none, then, False, none
+                )
+        except Exception as error:
+            raise from_spark(error) from error
+        return self._runner.frame(images)
 
     def _snapshot_of(self, span: Span) -> DataFrame:
         return self._spark.table(self.at(span.location, span.end))
@@ -155,7 +175,10 @@ class Views:
         return frame
 
     def _keep(self, frame: DataFrame) -> DataFrame:
-        self._kept.append(frame.persist())
+        try:
+            self._kept.append(frame.persist())
+        except Exception as error:
+            raise from_spark(error) from error
         return self._kept[-1]
 
     @property

@@ -186,6 +186,22 @@ def test_replace_and_restore_of_the_source_are_read_across(a):
     a.check(PLAIN)
 
 
+@pytest.mark.parametrize("cdf_max_versions", [None, 1])
+def test_changes_before_another_type_or_column(world, cdf_max_versions):
+    """Each is read with the columns of its own time, whatever the table has become since."""
+    change = "update {s}.a set n = n + 1 where id < 5"
+    replace = "create or replace table {s}.a {feed} as select "
+    model = "select id, n from {s}.a"
+    world.sql("create table {s}.a {feed} as select id, id as n, 'x' as more from range(10)")
+    options = {"on_schema_change": "sync_all_columns", "cdf_max_versions": cdf_max_versions}
+    world.merge(model, **options)
+    for items in ("id, cast(n as int) as n, more", "id, cast(n as bigint) as n, more", "id, n"):
+        world.sql(change)
+        world.sql(replace + items + " from {s}.a")
+        world.merge(model, **options)
+        world.check(model)
+
+
 def test_columns_dropped_and_widened(world):
     world.sql(
         "create table {s}.a (id bigint, name string, n int, more string) tblproperties ("

@@ -199,9 +199,8 @@ class History:
         )
 
     def retype(self, table: str) -> None:
-        self._do(
-            f"create or replace table {{s}}.{table} {{feed}} as select * except (n), cast(n as int) as n from {{s}}.{table}"
-        )
+        n = f"cast(n as {self.chance.choice(['int', 'bigint'])}) as n"
+        self._do(f"create or replace table {{s}}.{table} {{feed}} as select * except (n), {n} from {{s}}.{table}")
 
     def restore(self, table: str) -> None:
         version = self.world.log(table).version
