@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types unit functional adapter faults chaos bench format clean java
+.PHONY: help demo test check lint types unit functional changes files models adapter faults chaos bench format clean java
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -19,7 +19,7 @@ demo: .venv/ready java ## Build the example project into ./lake and show it
 
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: .venv/ready java lint types ## Everything: lint, types and all tests
-	$(MAKE) --no-print-directory -j2 adapter faults functional unit
+	$(MAKE) --no-print-directory -j2 adapter changes faults files models unit
 
 check: .venv/ready lint types unit ## The fast loop, before each commit
 
@@ -33,8 +33,16 @@ types: .venv/ready
 unit: .venv/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'
 
-functional: .venv/ready java ## dbt in process, on one JVM
-	$(RUN) python -m pytest tests/functional --ignore tests/functional/adapter -m 'not slow'
+functional: changes files models ## dbt and Spark in process, one JVM for each of the three
+
+# Three of about the same length, so that both cores have something to do until the end.
+FILE_TESTS := tests/functional/files $(wildcard tests/functional/test_*file*.py) tests/functional/test_microbatch.py
+changes: .venv/ready java
+	$(RUN) python -m pytest tests/functional/changes tests/functional/test_change_models.py -m 'not slow'
+files: .venv/ready java
+	$(RUN) python -m pytest $(FILE_TESTS) -m 'not slow'
+models: .venv/ready java
+	$(RUN) python -m pytest $(filter-out $(FILE_TESTS) %/test_change_models.py,$(wildcard tests/functional/test_*.py)) -m 'not slow'
 
 adapter: .venv/ready java ## The same for dbt's own tests of an adapter
 	$(RUN) python -m pytest tests/functional/adapter

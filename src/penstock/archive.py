@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from contextlib import suppress
 
 from penstock.jars import cache_folder
 
@@ -47,5 +48,6 @@ class ClassArchive:
         for kept in self.path.parent.iterdir():
             unused = _UNUSED_SECONDS if kept.suffix in (".jsa", ".json") else _UNFINISHED_SECONDS
             may_go = kept.suffix in (".jsa", ".json") or kept.suffix[1:].isdigit()
-            if may_go and time.time() - kept.stat().st_mtime > unused:
-                kept.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another process has put its own in place
+                if may_go and time.time() - kept.stat().st_mtime > unused:
+                    kept.unlink()

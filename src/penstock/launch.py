@@ -13,7 +13,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -30,8 +30,11 @@ _FOR_SUBMIT = (
     "spark.master", "spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.kerberos.",
     "spark.driver.extraClassPath", "spark.driver.extraLibraryPath", "spark.driver.default",
 )  # fmt: skip
-_FILES = ("spark-env.sh", "spark-defaults.conf")
-_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT")
+_FILES = ("spark-env.sh", "spark-defaults.conf", "java-opts")
+_VARIABLES = (
+    "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "JDK_JAVA_OPTIONS",
+    "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+)  # fmt: skip
 
 
 class Launch:
@@ -40,8 +43,9 @@ class Launch:
     def __init__(self, java: str, spark_home: str, folder: str, kept: Path) -> None:
         self._java, self._spark_home, self._folder, self._kept = java, spark_home, folder, kept
 
-    def gateway(self, configuration: Mapping[str, str], said: IO[bytes], *, plain: bool) -> Any:
-        """Python's connection to a JVM that starts now; `plain` where Spark's script would find nothing out."""
+    def gateway(self, configuration: Mapping[str, str], given: Collection[str], said: IO[bytes], *, local: bool) -> Any:
+        """Python's connection to a JVM that starts now; `given` are the settings that are the user's."""
+        plain = local and self.is_plain(given)
         jvm = self.start(configuration, said) if plain else None
         # pyspark is imported while that JVM starts.
         conf = spark_conf(configuration)
@@ -52,11 +56,12 @@ class Launch:
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
                 conf=conf, popen_kwargs={"stdout": said, "stderr": said}
             )
-            if plain:
+            # A user's options can't be told from Spark's own.
+            if plain and _OPTIONS not in given:
                 self.keep(gateway, configuration)
         return gateway
 
-    def is_plain(self, given: Iterable[str]) -> bool:
+    def is_plain(self, given: Collection[str]) -> bool:
         """Whether nothing but settings that are handed on as they are has a say in how Spark starts."""
         conf = Path(self._spark_home, "conf")
         return (
@@ -73,7 +78,7 @@ class Launch:
             kept = json.loads(self._kept.read_text())
         except (OSError, ValueError):
             return None
-        if kept.get("format") != _FORMAT:
+        if kept.get("format") != _FORMAT or kept.get("spark") != self._spark():
             return None
         options = [f"-Xmx{configuration[_MEMORY]}", *kept["options"], *shlex.split(configuration[_OPTIONS])]
         command = [self._java, "-cp", kept["class_path"], *options, _MAIN]
@@ -84,13 +89,20 @@ class Launch:
         runtime = gateway.jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
         ours = shlex.split(configuration[_OPTIONS])
         options = [item for item in runtime.getInputArguments() if item not in ours and not item.startswith("-Xmx")]
-        text = json.dumps({"format": _FORMAT, "class_path": runtime.getClassPath(), "options": options})
+        text = json.dumps(
+            {"format": _FORMAT, "spark": self._spark(), "class_path": runtime.getClassPath(), "options": options}
+        )
         try:
-            beside = self._kept.with_suffix(f".{os.getpid()}-json")
+            beside = self._kept.with_name(f"launch.{os.getpid()}")
             beside.write_text(text)
             os.replace(beside, self._kept)
         except OSError as error:  # a home that can't be written costs less than a second, not the run
             log.debug("how the JVM starts is not kept: %s", error)
+
+    def _spark(self) -> list[Any]:
+        """What the class path was made of: Spark's script takes whatever jars are there."""
+        jars = Path(self._spark_home, "jars")
+        return [self._spark_home, jars.stat().st_mtime_ns if jars.exists() else None]
 
 
 class Jvm:

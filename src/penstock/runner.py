@@ -74,7 +74,8 @@ class Runner:
     def spark(self) -> SparkSession:
         if self._session is None:
             self._session = session.spark_session(self.lake.settings)
-            self._join_group(self._tags)
+            if self._tags:
+                self._join_group(self._tags)
             self._refuse_cancelled()
         return self._session
 
@@ -221,6 +222,11 @@ class Runner:
     @contextmanager
     def beside(self, work: Callable[[], T]) -> Iterator[Future[T]]:
         """Spark work in a thread of its own, that is cancelled with the rest and waited for at the end."""
+        with ThreadPoolExecutor(1, "penstock-beside") as pool:
+            yield pool.submit(self.joined(work))
+
+    def joined(self, work: Callable[[], T]) -> Callable[[], T]:
+        """Work for another thread, as a part of what runs here now."""
         tags = tuple(self._tags)
 
         def run() -> T:
@@ -228,8 +234,7 @@ class Runner:
             with self.active():
                 return work()
 
-        with ThreadPoolExecutor(1, "penstock-beside") as pool:
-            yield pool.submit(run)
+        return run
 
     @contextmanager
     def active(self, spark: SparkSession | None = None) -> Iterator[None]:

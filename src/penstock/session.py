@@ -69,7 +69,8 @@ class FirstAlone:
             finally:
                 self._done.set()
         else:
-            self._done.wait(self._seconds)
+            if not self._done.wait(self._seconds):
+                self._done.set()
             yield
 
 
@@ -155,12 +156,11 @@ def _start(settings: SessionSettings) -> SparkSession:
     if disk:
         configuration = LOCAL_DISK | configuration
     launch = Launch(java, spark_home, folder, archive.path.with_suffix(".json"))
-    plain = _is_local(settings) and launch.is_plain(settings.spark_config)
     said = Path(folder) / "spark.log"
     log.debug("starting Spark; what it says goes to %s", said)
     with said.open("wb") as sink:
         try:
-            gateway = launch.gateway(configuration, sink, plain=plain)
+            gateway = launch.gateway(configuration, settings.spark_config, sink, local=_is_local(settings))
             from pyspark import SparkContext
             from pyspark.sql import SparkSession
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,9 @@ def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
     """What was kept may be of another Java: then it is not known how, and Spark's script is asked."""
     java = shutil.which("java")
     assert java is not None
-    (tmp_path / "kept.json").write_text('{"format": 1, "class_path": "", "options": ["-XX:+NoSuchThing"]}')
     launch = Launch(java, _spark_home(), str(tmp_path), tmp_path / "kept.json")
+    kept = {"format": 1, "spark": launch._spark(), "class_path": "", "options": ["-XX:+NoSuchThing"]}
+    (tmp_path / "kept.json").write_text(json.dumps(kept))
     with (tmp_path / "said").open("wb") as said:
         jvm = launch.start(CONFIGURATION, said)
         assert jvm is not None

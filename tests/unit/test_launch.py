@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +19,8 @@ CONFIGURATION = {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     for name in list(os.environ):
-        if name.startswith("SPARK_"):
+        if name.startswith("SPARK_") or "JAVA" in name:
             monkeypatch.delenv(name)
 
 
@@ -39,7 +38,7 @@ def test_settings_for_the_script(launch: Launch, key: str) -> None:
     assert not launch.is_plain([key])
 
 
-@pytest.mark.parametrize("name", ["SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS", "HADOOP_CONF_DIR"])
+@pytest.mark.parametrize("name", ["SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS", "JDK_JAVA_OPTIONS"])
 def test_variables_for_the_script(launch: Launch, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "x")
     assert not launch.is_plain([])
@@ -70,6 +69,15 @@ def test_what_is_kept(launch: Launch, tmp_path: Path) -> None:
     assert kept["options"] == ["--add-opens=java.base/java.lang=ALL-UNNAMED", "-Dtheirs=1"]
     assert kept["class_path"] == "/a.jar:/b.jar"
     assert [path.name for path in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_other_jars_are_asked_for_again(launch: Launch, tmp_path: Path) -> None:
+    (tmp_path / "spark" / "jars").mkdir(parents=True)
+    kept = {"format": 1, "spark": launch._spark(), "class_path": "", "options": []}
+    (tmp_path / "kept.json").write_text(json.dumps(kept))
+    (tmp_path / "spark" / "jars" / "avro.jar").touch()
+    os.utime(tmp_path / "spark" / "jars", (1, 1))
+    assert launch.start(CONFIGURATION, io.BytesIO()) is None
 
 
 def test_first_alone() -> None:
@@ -111,6 +119,7 @@ def test_first_alone_not_for_long() -> None:
         thread = threading.Thread(target=later)
         thread.start()
         assert passed.wait(10)
+        assert alone._done.is_set(), "the next one would wait as long again"
     thread.join(10)
 
 

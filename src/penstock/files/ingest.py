@@ -263,7 +263,7 @@ class FileWork:
         request = self._request(files, state, unplanned, Shape(plan.schema, plan.folders))
         if self._helper is None:
             self._helper = ThreadPoolExecutor(1, "penstock-ahead")
-        self._ahead = (request, self._helper.submit(self._reader.read, request))
+        self._ahead = (request, self._helper.submit(self.runner.joined(lambda: self._reader.read(request))))
 
     def _taken_ahead(self, request: Request | None) -> Reading | None:
         """What was read ahead, where it is this; what failed is read again, to fail in its own turn."""

@@ -193,9 +193,10 @@ class PenstockConnectionManager(SQLConnectionManager):
         if not isinstance(handle, Handle):
             yield
             return
-        if handle.cancelled:
-            raise PenstockError("The run was cancelled")
         with handle.runner.tagged(str(uuid.uuid4())):
+            # Looked at inside: a cancel from now on finds the tag.
+            if handle.cancelled:
+                raise PenstockError("The run was cancelled")
             yield
 
     def _located(self, error: StatementError) -> str:
