@@ -46,8 +46,12 @@ class ClassArchive:
     def _remove_unused(self) -> None:
         """Each is some 200 MB, and an upgrade of Java, Spark or Delta leaves one behind, a killed process half of one."""
         for kept in self.path.parent.iterdir():
-            unused = _UNUSED_SECONDS if kept.suffix in (".jsa", ".json") else _UNFINISHED_SECONDS
-            may_go = kept.suffix in (".jsa", ".json") or kept.suffix[1:].isdigit()
+            if kept.suffix in (".jsa", ".json"):
+                seconds = _UNUSED_SECONDS
+            elif kept.suffix[1:].isdigit():
+                seconds = _UNFINISHED_SECONDS
+            else:
+                continue
             with suppress(FileNotFoundError):  # another process has put its own in place
-                if may_go and time.time() - kept.stat().st_mtime > unused:
+                if time.time() - kept.stat().st_mtime > seconds:
                     kept.unlink()

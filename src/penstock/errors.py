@@ -37,11 +37,6 @@ class NotFound(PenstockError):
 class StatementError(PenstockError):
     """Spark refused or failed a statement: its condition, its message, no Java stack."""
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether it was told to stop: nothing is wrong with it."""
-        return self.condition == CANCELLED
-
     def __init__(self, message: str, *, condition: str | None, sql: str | None = None) -> None:
         self.condition = condition
         self.sql = sql
@@ -49,6 +44,11 @@ class StatementError(PenstockError):
         self.line = int(found.group(1)) if found else None
         """The line of the statement that Spark points to."""
         super().__init__(message)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was told to stop: nothing is wrong with it."""
+        return self.condition == CANCELLED
 
 
 CANCELLED = "SPARK_JOB_CANCELLED"

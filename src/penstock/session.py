@@ -80,7 +80,7 @@ first_alone = FirstAlone()
 def spark_session(settings: SessionSettings) -> SparkSession:
     """A new Spark session, with its own settings and temporary views, on this process's one Spark."""
     with _starting:
-        root = (_running() if is_running() else None) or _start(settings)
+        root = _running() or _start(settings)
     session = root.newSession()
     for key, value in settings.spark_config.items():
         if session.conf.isModifiable(key):
@@ -105,7 +105,7 @@ def interpreting_session(spark: SparkSession) -> SparkSession:
 
 def is_running() -> bool:
     """Whether this process has a Spark; asking starts none."""
-    return "pyspark" in sys.modules and _running() is not None
+    return _running() is not None
 
 
 def cancel(group: str) -> None:
@@ -125,6 +125,8 @@ def stop() -> None:
 
 
 def _running() -> SparkSession | None:
+    if "pyspark" not in sys.modules:
+        return None
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
