@@ -1,0 +1,108 @@
+"""The way from dbt to the engine: the lake, this thread's runner, and what a model's config says of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.contracts.macros import MacroResolverProtocol
+from dbt.adapters.sql import SQLAdapter
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
+
+from dbt.adapters.penstock import constraints, file_model
+from dbt.adapters.penstock.config import is_window_model, problems, resolved
+from dbt.adapters.penstock.connections import Handle, PenstockConnectionManager
+from dbt.adapters.penstock.relation import PenstockRelation
+from penstock.lake import Lake
+from penstock.layout import Layout
+from penstock.names import Name
+from penstock.relations import FILE_FORMATS, Link
+from penstock.runner import Runner
+
+
+class EngineAdapter(SQLAdapter):
+    """What every part of the adapter needs; no macro calls it."""
+
+    ConnectionManager = PenstockConnectionManager
+    connections: PenstockConnectionManager
+
+    @property
+    def lake(self) -> Lake:
+        return self.connections.lake
+
+    @property
+    def handle(self) -> Handle:
+        handle = self.connections.get_thread_connection().handle
+        assert isinstance(handle, Handle)
+        return handle
+
+    @property
+    def runner(self) -> Runner:
+        return self.handle.runner
+
+    def set_macro_resolver(self, macro_resolver: MacroResolverProtocol) -> None:
+        super().set_macro_resolver(macro_resolver)
+        self.connections.manifest = macro_resolver  # type: ignore[attr-defined]
+        self.lake.links = self._links(macro_resolver)
+        file_model.add_lineage(macro_resolver)
+
+    def _links(self, manifest: Any) -> dict[Name, Link]:
+        """Every model and source whose config says that its data lies elsewhere."""
+        links = {}
+        nodes = [*getattr(manifest, "nodes", {}).values(), *getattr(manifest, "sources", {}).values()]
+        for node in nodes:
+            config = resolved(_config_of(node))
+            if not config.get("location") or not node.schema or not node.identifier:
+                continue
+            format = str(config.get("format") or "delta").lower()
+            if format != "delta" and format not in FILE_FORMATS:
+                raise DbtRuntimeError(
+                    f"The source {node.unique_id} has the format {format!r}: use delta or one of "
+                    + ", ".join(FILE_FORMATS)
+                )
+            options = {str(key): str(value) for key, value in (config.get("options") or {}).items()}
+            location = self.connections.location(str(config["location"]))
+            links[Name(node.schema, node.identifier)] = Link(location, format, options)
+        return links
+
+    def owns_location(self, relation: PenstockRelation) -> bool:
+        """A model owns the location that its config names; a source never does."""
+        nodes = getattr(self._macro_resolver, "nodes", {}).values()
+        name = relation.name_in_lake
+        return any(
+            resolved(_config_of(node)).get("location")
+            and (str(node.schema).lower(), str(node.identifier).lower()) == (name.schema, name.identifier)
+            for node in nodes
+        )
+
+    def pre_model_hook(self, config: Any) -> None:
+        """Before anything of a model runs: its whole config, all errors at once."""
+        model = getattr(config, "model", None)
+        # dbt shows no error of a window that is raised here: `check_window` raises it where it does.
+        if model is not None and not is_window_model(model.config):
+            self._check_config(model)
+
+    def _check_config(self, model: Any) -> None:
+        found = problems(model.config.to_dict(), getattr(model.config, "_extra", {}))
+        if is_window_model(model.config):
+            from dbt.adapters.penstock import window_model
+
+            found += window_model.problems(model)
+        if found:
+            raise CompilationError("Wrong config: " + "; ".join(found), node=model)
+
+    def layout(self, model: Mapping[str, Any]) -> Layout:
+        """How the table of a model is laid out, by its config."""
+        config = resolved(model["config"])
+        persist = (config.get("persist_docs") or {}).get("relation")
+        checks = constraints.checks(model) if (config.get("contract") or {}).get("enforced") else {}
+        for constraint in constraints.unsupported(model):
+            self.process_parsed_constraint(constraint, lambda _: None)
+        return Layout.from_config(config, comment=model.get("description") if persist else None, checks=checks)
+
+
+def _config_of(node: Any) -> Mapping[str, Any]:
+    config = getattr(node, "config", None)
+    if config is None:
+        return {}
+    return {**getattr(config, "_extra", {}), "location": config.get("location")}
