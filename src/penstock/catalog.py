@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from penstock.errors import from_spark
-from penstock.jvm import java_class
+from penstock.jvm import DELTA, java_class
 from penstock.layout import literal
 from penstock.names import Name, quote
 from penstock.relations import Relation
@@ -110,4 +110,4 @@ def _run(spark: SparkSession, text: str) -> None:
 def _invalidate(spark: SparkSession, location: str) -> None:
     """Delta keeps the logs that it has read: one that is gone, or was made anew, must not be served."""
     path = java_class(spark, "org.apache.hadoop.fs.Path")(location)
-    java_class(spark, "org.apache.spark.sql.delta.DeltaLog").invalidateCache(spark._jsparkSession, path)
+    java_class(spark, f"{DELTA}.DeltaLog").invalidateCache(spark._jsparkSession, path)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.errors import StatementError, from_spark
 from penstock.journal import Lost, Step, lost_a_race, no_step
-from penstock.jvm import java_class, scala_object
+from penstock.jvm import DELTA, delta_log, empty_list, java_class, option, scala_map, scala_object
 from penstock.session import interpreting_session
 from penstock.table import Table
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from penstock.runner import Runner
 
-_DELTA = "org.apache.spark.sql.delta"
 # Every tenth commit Delta rebuilds the table's state and writes a checkpoint: small work that adaptive execution and
 # many partitions make slow.
 _COMMIT = {
@@ -69,11 +68,12 @@ class Transaction:
         self._runner = runner
         self._spark = cast(Any, runner.spark)
         try:
-            self._log = self._delta("DeltaLog").forTable(self._spark._jsparkSession, location)
+            self._log = delta_log(self._spark, location)
             self._java = self._log.startTransaction()
         except Exception as error:
             raise from_spark(error) from error
         self._files: Any = None
+        self._none, self._nil = option(self._spark), empty_list(self._spark)
         version, id = self._java.readVersion(), self._java.metadata().id()
         if (version, id) != (known.version, known.id):
             raise Lost(f"the table is at version {version}, not {known.version}")
@@ -106,14 +106,14 @@ class Transaction:
             where = " and ".join(conditions)
             condition = frame.where(where)._jdf.queryExecution().analyzed().condition()
             with self._runner.active(self._reading()):
-                scan = self._java.snapshot().filesForScan(self._seq().appended(condition), False)
+                scan = self._java.snapshot().filesForScan(self._nil.appended(condition), False)
             return self._frame(scan.files()).where(where)
         except Exception as error:
             raise from_spark(error) from error
 
     def _frame(self, files: Any) -> DataFrame:
         with self._runner.active():
-            return self._runner.frame(self._log.createDataFrame(self._java.snapshot(), files, False, self._none()))
+            return self._runner.frame(self._log.createDataFrame(self._java.snapshot(), files, False, self._none))
 
     def append(
         self,
@@ -126,7 +126,7 @@ class Transaction:
     ) -> None:
         """Append rows, as the DataFrame writer does, and the marks, in one commit."""
         mode = java_class(self._spark, "org.apache.spark.sql.SaveMode").Append
-        options = self._map({"mergeSchema": "true"} if merge_schema else {})
+        options = scala_map(self._spark, {"mergeSchema": "true"} if merge_schema else {})
         session = self._spark._jsparkSession
         try:
             delta_options = self._delta("DeltaOptions")(options, session.sessionState().conf())
@@ -134,18 +134,17 @@ class Transaction:
                 self._log,
                 mode,
                 delta_options,
-                self._seq(),
-                self._map({}),
+                self._nil,
+                scala_map(self._spark, {}),
                 frame._jdf,
-                self._none(),
-                self._none(),
+                self._none,
+                self._none,
                 False,
             )
-            actions = write.write(self._java, session, self._none(), False)
+            actions = write.write(self._java, session, self._none, False)
             step("written")
             made = self._delta("DeltaOperations$Write")
-            nones = [self._none() for _ in range(5)]
-            operation = made(mode, self._none(), self._none(), self._some(note), *nones)
+            operation = made(mode, self._none, self._none, option(self._spark, note), *[self._none] * 5)
             self._commit(actions, marks, operation)
         except Exception as error:
             raise from_spark(error) from error
@@ -167,10 +166,10 @@ class Transaction:
         """
         session = self._spark._jsparkSession
         always = java_class(self._spark, "org.apache.spark.sql.catalyst.expressions.Literal")
-        bitmaps = scala_object(self._spark, f"{_DELTA}.commands.DeletionVectorBitmapGenerator")
-        helper = scala_object(self._spark, f"{_DELTA}.commands.DMLWithDeletionVectorsHelper")
+        bitmaps = scala_object(self._spark, f"{DELTA}.commands.DeletionVectorBitmapGenerator")
+        helper = scala_object(self._spark, f"{DELTA}.commands.DMLWithDeletionVectorsHelper")
         column = java_class(self._spark, "org.apache.spark.sql.functions").col
-        columns = [self._some(column(name)) for name in places.columns]
+        columns = [option(self._spark, column(name)) for name in places.columns]
         try:
             with self._runner.beside(lambda: self._java.writeFiles(rows._jdf)) as writing:
                 files = self.files()
@@ -179,14 +178,14 @@ class Transaction:
                 )
                 by_name = helper.generateCandidateFileMap(self._log.dataPath(), files)
                 touched = helper.findFilesWithMatchingRows(self._java, by_name, found)
-                statistics = scala_object(self._spark, f"{_DELTA}.stats.StatsCollectionUtils")
+                statistics = scala_object(self._spark, f"{DELTA}.stats.StatsCollectionUtils")
                 length = statistics.getDataSkippingStringPrefixLength(session, self._java.metadata())
                 removed = helper.processUnmodifiedData(session, touched, self._java.snapshot(), length)._1()
                 added = writing.result()
             step("written")
             self._java.registerSQLMetrics(session, self._metrics({**counts, **_sizes(added)}))
-            merge = scala_object(self._spark, f"{_DELTA}.DeltaOperations$Merge")
-            operation = merge.apply(self._none(), self._seq(), self._seq(), self._seq())
+            merge = scala_object(self._spark, f"{DELTA}.DeltaOperations$Merge")
+            operation = merge.apply(self._none, self._nil, self._nil, self._nil)
             with self._runner.configured(noted(note)):
                 self._commit(removed.appendedAll(added), marks, operation)
         except Exception as error:
@@ -194,14 +193,14 @@ class Transaction:
 
     def commit(self, marks: Mapping[str, int]) -> None:
         """A commit without data."""
-        operation = scala_object(self._spark, f"{_DELTA}.DeltaOperations$ManualUpdate")
+        operation = scala_object(self._spark, f"{DELTA}.DeltaOperations$ManualUpdate")
         try:
-            self._commit(self._seq(), marks, operation)
+            self._commit(self._nil, marks, operation)
         except Exception as error:
             raise from_spark(error) from error
 
     def _commit(self, actions: Any, marks: Mapping[str, int], operation: Any) -> None:
-        now = self._some(int(time.time() * 1000))
+        now = option(self._spark, int(time.time() * 1000))
         for application, number in marks.items():
             # A mark that was read is what makes another commit with it a conflict.
             self._java.readTxn().append(application)
@@ -217,25 +216,10 @@ class Transaction:
         for name, count in counts.items():
             metrics[name] = make(context, name)
             metrics[name].set(count)
-        return self._map(metrics)
+        return scala_map(self._spark, metrics)
 
     def _delta(self, name: str) -> Any:
-        return java_class(self._spark, f"{_DELTA}.{name}")
-
-    def _some(self, value: Any) -> Any:
-        return java_class(self._spark, "scala.Option").apply(value)
-
-    def _none(self) -> Any:
-        return java_class(self._spark, "scala.Option").empty()
-
-    def _seq(self) -> Any:
-        return scala_object(self._spark, "scala.collection.immutable.Nil")
-
-    def _map(self, items: Mapping[str, Any]) -> Any:
-        java = java_class(self._spark, "java.util.HashMap")()
-        for key, value in items.items():
-            java.put(key, value)
-        return java_class(self._spark, "org.apache.spark.api.python.PythonUtils").toScalaMap(java)
+        return java_class(self._spark, f"{DELTA}.{name}")
 
 
 def _sizes(added: Any) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.changes.window import Segment, Span
 from penstock.errors import from_spark
-from penstock.jvm import java_class, scala_object
+from penstock.jvm import DELTA, delta_log, option, scala_object
 from penstock.names import quote
 
 if TYPE_CHECKING:
@@ -142,13 +142,10 @@ class Views:
         By Delta's reader they have those of today, and none can be read where one of them is of another type since.
         """
         spark: Any = self._spark
-        none = java_class(spark, "scala.Option").empty()
-        reader = scala_object(spark, "org.apache.spark.sql.delta.commands.cdc.CDCReader")
+        none, reader = option(spark), scala_object(spark, f"{DELTA}.commands.cdc.CDCReader")
         try:
-            log = java_class(spark, "org.apache.spark.sql.delta.DeltaLog").forTable(
-                spark._jsparkSession, self._runner.lake.for_spark(location)
-            )
-            then = java_class(spark, "scala.Option").apply(log.getSnapshotAt(segment.last, none, none, False))
+            log = delta_log(spark, self._runner.lake.for_spark(location))
+            then = option(spark, log.getSnapshotAt(segment.last, none, none, False))
             with self._runner.active():
                 images = reader.changesToBatchDF(
                     log, segment.first, segment.last, spark._jsparkSession, none, then, False, none
