@@ -6,6 +6,7 @@ import atexit
 import logging
 import os
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -200,7 +201,9 @@ def _configuration(
     }
     given = dict(settings.spark_config)
     if _is_local(settings):
-        options = (_COMPILE_LATER, archive_option, given.pop(_JAVA_OPTIONS, None))
+        # What a killed JVM leaves, such as native libraries, is swept with the folder.
+        temporary = shlex.quote(f"-Djava.io.tmpdir={folder}")
+        options = (_COMPILE_LATER, temporary, archive_option, given.pop(_JAVA_OPTIONS, None))
         conf |= {
             # Not `spark.jars`: the class archive holds what the JVM's own class path has.
             "spark.driver.extraClassPath": os.pathsep.join(jars),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,13 @@ def test_the_same_jvm(tmp_path: Path) -> None:
     assert gateway.proc.wait(30) == 0
     assert {"-Xmx300m", "-Dours=true"} < set(ours)
     assert [item for item in ours if item not in ("-Xmx300m", "-Dours=true")] == theirs
+
+
+def test_what_a_killed_jvm_leaves_is_swept(tmp_path: Path) -> None:
+    spark: Any = connect(str(tmp_path / "lake"), session=SESSION).spark
+    temporary = Path(spark.sparkContext._jvm.java.lang.System.getProperty("java.io.tmpdir"))
+    assert temporary.name.startswith(f"penstock-{os.getpid()}-")
+    assert temporary.is_dir()
 
 
 def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
