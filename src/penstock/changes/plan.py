@@ -24,6 +24,8 @@ class ChangePlan:
     """Whether it makes the table, or makes it anew."""
     rows: bool = True
     """Whether any row changes in it."""
+    columns: bool = False
+    """Whether no row changes in it, and the model may have other columns since."""
     model: str = ""
     """A digest of the model's SQL."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
@@ -58,6 +60,7 @@ class ChangePlan:
                 spans=tuple(Span(**span) for span in content["spans"]),
                 replace=content["replace"],
                 rows=content["rows"],
+                columns=content.get("columns", False),
                 model=content["model"],
                 time=content["time"],
             )

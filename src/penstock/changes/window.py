@@ -123,6 +123,14 @@ class SourceLog:
         """How to read the row changes after `start`, up to `end`; none where there are none."""
         return list(_joined(self._walk(start, end)))
 
+    def has_other_columns(self, start: int, end: int) -> bool:
+        """Whether the table has other columns, or other types of them, at `end` than at `start`."""
+        commits = (self.commit(version) for version in range(end, start, -1))
+        last = next((found.metadata for found in commits if found is not None and found.metadata is not None), None)
+        if last is None:
+            return False
+        return _types(self._schema_at(start)[0]) != _types(_fields(last["schemaString"]))
+
     def _walk(self, start: int, end: int) -> Iterator[Segment | None]:
         """A segment for each commit that changes rows; None where the next one can't be read with the last."""
         fields: list[dict[str, Any]] | None = None
@@ -213,5 +221,8 @@ def _fields(schema: str) -> list[dict[str, Any]]:
 
 
 def _only_adds(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> bool:
-    types = {field["name"].lower(): spark_type(field["type"]) for field in now}
-    return all(types.get(field["name"].lower()) == spark_type(field["type"]) for field in before)
+    return _types(before).items() <= _types(now).items()
+
+
+def _types(fields: list[dict[str, Any]]) -> dict[str, str]:
+    return {field["name"].lower(): spark_type(field["type"]) for field in fields}

@@ -16,7 +16,7 @@ from penstock.changes.shape import Keys, Rows, Whole, shape_of
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
 from penstock.changes.window import Gap, Segment, SourceLog, Span
-from penstock.columns import fit, of_frame
+from penstock.columns import IGNORE, fit, of_frame
 from penstock.errors import PenstockError, StatementError
 from penstock.journal import (
     GENERATION,
@@ -155,7 +155,7 @@ class ChangeWork:
     def run(self, plan: ChangePlan, state: State) -> None:
         note = note_of(plan)
         self._running = Running(plan, note)
-        if not plan.rows:
+        if not plan.rows and not plan.columns:
             self.journal.commit_empty(plan.number, state, note=note)
             return
         try:
@@ -163,8 +163,11 @@ class ChangeWork:
             with Views(self.runner) as views, self.runner.tagged(note):
                 if plan.replace:
                     self._replace(plan, change, views, note)
-                else:
+                elif plan.rows:
                     self._merge(plan, change, views, note, state)
+                else:
+                    self._fit(change, views)
+                    self.journal.commit_empty(plan.number, state, note=note)
         except PenstockError as error:
             if isinstance(error, StatementError) and (lost_a_race(error.condition) or error.is_cancelled):
                 raise
@@ -200,10 +203,23 @@ class ChangeWork:
         self._look_around(last, state)
         position = last.position(void=state.last_is_void)
         spans = [self._span(name, log, position) for name, log in self._logs.items()]
-        if all(span.is_empty for span in spans):
-            return None
         rows = any(self._segments(span) for span in spans)
-        return ChangePlan(number, state.generation, tuple(spans), rows=rows, model=self.model.digest)
+        columns = not rows and self._may_have_other_columns(spans, last, state)
+        if all(span.is_empty for span in spans) and not columns:
+            return None
+        return ChangePlan(number, state.generation, tuple(spans), rows=rows, columns=columns, model=self.model.digest)
+
+    def _may_have_other_columns(self, spans: Sequence[Span], last: ChangePlan, state: State) -> bool:
+        """Whether only Spark can tell if the table still has the model's columns; asked where no row has changed."""
+        if self.source.on_schema_change == IGNORE:
+            return False
+        if last.model != self.model.digest or (last.columns and state.last_is_void):
+            return True
+        return any(
+            log.has_other_columns(span.start, span.end)
+            for log, span in zip(self._logs.values(), spans)
+            if span.start is not None and not span.is_empty
+        )
 
     def _span(self, name: Name, log: SourceLog, position: dict[str, Span]) -> Span:
         current = self._current[name]
@@ -278,8 +294,7 @@ class ChangeWork:
         self.runner.run(f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", self._conf(plan, note))
 
     def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str, state: State) -> None:
-        made = self._check_query(change.new(views))
-        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner)
+        columns = self._fit(change, views)
         key, query = self.source.unique_key, change.source(views, columns)
         if isinstance(self.shape, Whole):
             self._step("write")
@@ -295,6 +310,11 @@ class ChangeWork:
         self._step("write")
         text = merge.statement(self.name.sql, source, key, columns, within=within)
         self.runner.run(text, self._conf(plan, note))
+
+    def _fit(self, change: merge.Change, views: Views) -> list[Column]:
+        """The columns that the model fills, after the table was made to have them as `on_schema_change` says."""
+        made = self._check_query(change.new(views))
+        return fit(self.lake, self.name, made, self.source.on_schema_change, self.runner)
 
     def _extent(self, views: Views, source: str, columns: Sequence[Column]) -> tuple[int, list[str]]:
         """How many keys may change, and what all of them meet."""

@@ -202,6 +202,30 @@ def test_changes_before_another_type_or_column(world, cdf_max_versions):
         world.check(model)
 
 
+def test_other_columns_without_other_rows(a):
+    """A new column of the source, or of the model's SQL, is a change of the table also while no row changes."""
+    everything, more = "select * from {s}.a", "select *, upper(name) as loud from {s}.a"
+    options = {"on_schema_change": "append_new_columns"}
+    a.merge(everything, **options)
+    a.sql("alter table {s}.a add columns (extra string)")
+    a.merge(everything, **options)
+    a.check(everything)
+    version = a.log().version
+    assert a.merge(everything, **options).version == version
+    report = a.merge(more, **options)
+    assert "has changed since the last run" in report.warnings[0]
+    assert [column.name for column in a.log().columns] == ["id", "name", "g", "extra", "loud"]
+    version = a.log().version
+    assert a.merge(more, **options).version == version
+    with pytest.raises(PenstockError, match="columns are not the table's .*missing: loud"):
+        a.merge(everything, on_schema_change="fail")
+    a.merge(everything, on_schema_change="sync_all_columns")
+    a.check(everything)
+    a.sql("alter table {s}.a add columns (ignored string)")
+    a.merge(everything)
+    assert "ignored" not in [column.name for column in a.log().columns]
+
+
 def test_columns_dropped_and_widened(world):
     world.sql(
         "create table {s}.a (id bigint, name string, n int, more string) tblproperties ("
