@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
+from penstock.journal import OURS
 from penstock.names import Name, quote
 from penstock.table import Column, Table
 
@@ -132,4 +133,4 @@ def reshape(
         for column in Table.open(relation.location, lake.storage_options, files=False).partition_columns
         if column.lower() not in gone
     ]
-    runner.overwrite(f"select {', '.join(wanted)} from {name.sql}", relation, partitions)
+    runner.overwrite(f"select {', '.join(wanted)} from {name.sql}", relation, partitions, f"{OURS}columns")

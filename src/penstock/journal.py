@@ -39,6 +39,7 @@ _NAME = re.compile(r"(\d+)(\.parquet)?$")
 _PATIENCE = 60
 _WAYS_OUT = "Run with --full-refresh to load it anew, or name another table."
 _EDITS = {"DELETE", "UPDATE", "MERGE", "TRUNCATE"}
+_WRITES = {"WRITE", "STREAMING UPDATE", "COPY INTO"}
 # What lost against another writer has committed nothing; the log says where to go on.
 _LOST = (
     "DELTA_CONCURRENT",
@@ -336,12 +337,12 @@ class Journal(Generic[P]):
                     where=self.location,
                     fix=f"RESTORE it to version {int(restored['version']) - 1} to undo that, or run with --full-refresh.",
                 )
-        for operation in _edits(others):
-            log.info("%s was changed by a %s of another since the last batch", self.location, operation)
+        for edit in _edits(others, _EDITS):
+            log.info("%s was changed by another since the last batch: %s", self.location, edit)
 
     def edits_by_others(self, table: Table) -> list[str]:
-        """The operations by which others changed rows since our newest commit."""
-        return _edits(_split(table.history(_LOOK_BACK))[1])
+        """How others changed or added rows since our newest commit, oldest first."""
+        return _edits(_split(table.history(_LOOK_BACK))[1], _EDITS | _WRITES)
 
     def _patiently(self, times: int, error: Lost) -> int:
         if times > _PATIENCE:
@@ -350,8 +351,12 @@ class Journal(Generic[P]):
         return times
 
 
-def _edits(others: list[dict[str, Any]]) -> list[str]:
-    return sorted({str(commit.get("operation")) for commit in others} & _EDITS)
+def _edits(others: list[dict[str, Any]], operations: set[str]) -> list[str]:
+    return [
+        f"{commit['operation']} (version {commit['version']})"
+        for commit in reversed(others)
+        if commit.get("operation") in operations
+    ]
 
 
 def _split(history: list[dict[str, Any]]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:

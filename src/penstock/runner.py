@@ -123,12 +123,12 @@ class Runner:
         self._catalog.attach(self.spark, self.lake, [name])
         return self.spark.table(name.sql)
 
-    def overwrite(self, query: str, relation: Relation, partition_by: list[str]) -> None:
+    def overwrite(self, query: str, relation: Relation, partition_by: list[str], note: str) -> None:
         """Replace a table's rows and columns by a query's, in one commit; its id and properties stay."""
 
         def attempt() -> None:
             writer = self._resolving(query).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-            self._save(writer.partitionBy(*partition_by), relation.location)
+            self._save(writer.partitionBy(*partition_by).option("userMetadata", note), relation.location)
 
         with self.tagged(str(uuid.uuid4())):
             self.retrying(attempt)

@@ -213,7 +213,7 @@ def _refuse_other_keys(
         key if projection is None else _spelled(projection.unalias()) for key, projection in zip(keys, projections)
     ]
     parts = [*node.expressions, *([node.args["qualify"]] if node.args.get("qualify") else [])]
-    for window in (window for part in parts for window in part.find_all(exp.Window)):
+    for window in (window for part in parts for window in _own(part, exp.Window)):
         by = {_spelled(item) for item in window.args.get("partition_by") or []}
         if not set(shown) <= by:
             raise PenstockError(
@@ -225,7 +225,7 @@ def _refuse_other_keys(
         item
         for part in (*node.expressions, node.args.get("having"))
         if part is not None
-        for item in part.find_all(exp.AggFunc)
+        for item in _own(part, exp.AggFunc)
         if not isinstance(item.parent, exp.Window) and not isinstance(item.parent, (exp.IgnoreNulls, exp.RespectNulls))
     ]
     group = node.args.get("group")
@@ -243,6 +243,11 @@ def _refuse_other_keys(
     if absent:
         raise _no_key(absent, "GROUP BY lacks it", where)
     return grouped <= set(shown)
+
+
+def _own(part: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """What is of this kind in an expression, and not in a subquery of it."""
+    return [node for node in part.walk(prune=lambda node: isinstance(node, exp.Query)) if isinstance(node, kind)]
 
 
 def _is_grouped(node: exp.Select) -> bool:

@@ -25,9 +25,11 @@ class ChangePlan:
     rows: bool = True
     """Whether any row changes in it."""
     columns: bool = False
-    """Whether no row changes in it, and the model may have other columns since."""
+    """Whether Spark is to look at the model's columns, though no row changes in it."""
     model: str = ""
     """A digest of the model's SQL."""
+    built: str = ""
+    """The same when the table was made."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
 
     def position(self, *, void: bool) -> dict[str, Span]:
@@ -62,6 +64,7 @@ class ChangePlan:
                 rows=content["rows"],
                 columns=content.get("columns", False),
                 model=content["model"],
+                built=content.get("built", content["model"]),
                 time=content["time"],
             )
         except (ValueError, KeyError, TypeError) as error:

@@ -60,6 +60,37 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Between:
+    """What happened to a source between two of its versions."""
+
+    segments: tuple[Segment, ...]
+    """How to read the row changes; none where there are none."""
+    before: Mapping[str, str]
+    """The types of its columns by their names, at the first version; nothing where they stayed as they were."""
+    after: Mapping[str, str]
+    again: frozenset[str] = frozenset()
+    """Columns that were dropped and added again: what was in them is gone from rows that no commit has changed."""
+
+    @property
+    def has_other_columns(self) -> bool:
+        return self.before != self.after or bool(self.again)
+
+    @property
+    def added(self) -> set[str]:
+        return set(self.after.keys() - self.before.keys())
+
+    @property
+    def dropped(self) -> list[str]:
+        return sorted(self.before.keys() - self.after.keys())
+
+    @property
+    def reread(self) -> list[str]:
+        """Columns whose values read otherwise in rows that no commit has changed: 1 as a double is the text 1.0."""
+        kept = self.before.keys() & self.after.keys()
+        return sorted(self.again | {name for name in kept if self.before[name] != self.after[name]})
+
+
+@dataclass(frozen=True)
 class Commit:
     """The little that must be known of a commit."""
 
@@ -72,8 +103,12 @@ class Commit:
 class SourceLog:
     """A source's log, read commit by commit."""
 
-    def __init__(self, name: str, location: str, storage_options: dict[str, str] | None) -> None:
+    def __init__(
+        self, name: str, location: str, storage_options: dict[str, str] | None, *, linked: bool = False
+    ) -> None:
         self.name = name
+        # A name that only dbt's project knows is nothing to run a statement on.
+        self._in_sql = f"delta.`{location}`" if linked else name
         self.location = location
         self._options = storage_options
         self._storage = Storage(location, storage_options)
@@ -97,15 +132,17 @@ class SourceLog:
         found = self.commit(version)
         return "" if found is None else found.digest
 
-    def current(self) -> Table:
-        """The table as it is now; one whose feed is off is refused."""
+    def current(self, processed: int | None = None) -> Table:
+        """The table as it is now; one whose feed is off is refused. `processed` is the version that is in already."""
         table = Table.open(self.location, self._options, files=False)
         if table.properties.get(FEED, "false").lower() != "true":
+            needed = "" if processed is None else f", those after version {processed},"
             raise PenstockError(
-                f"{self.name} has no change data feed, so its changes can't be followed",
+                f"{self.name} has no change data feed at version {table.version}, so its changes{needed} can't be "
+                "followed",
                 where=self.location,
-                fix=f"Set `change_data_feed: true` on its model, or run ALTER TABLE {self.name} SET TBLPROPERTIES "
-                f"('{FEED}' = 'true'); a table that was built before that needs --full-refresh.",
+                fix=f"Set `change_data_feed: true` on its model, or run ALTER TABLE {self._in_sql} SET TBLPROPERTIES "
+                f"('{FEED}' = 'true'); where rows have changed without it, --full-refresh is needed once.",
             )
         return table
 
@@ -119,60 +156,13 @@ class SourceLog:
                 where=self.location,
             )
 
-    def segments(self, start: int, end: int) -> list[Segment]:
-        """How to read the row changes after `start`, up to `end`; none where there are none."""
-        return list(_joined(self._walk(start, end)))
+    def between(self, start: int, end: int) -> Between:
+        """What happened after `start`, up to `end`."""
+        walk = _Walk(self, start, end)
+        segments = tuple(_joined(walk.steps()))
+        return Between(segments, _types(walk.first or []), _types(walk.fields or []), frozenset(walk.again))
 
-    def has_other_columns(self, start: int, end: int) -> bool:
-        """Whether the table has other columns, or other types of them, at `end` than at `start`."""
-        commits = (self.commit(version) for version in range(end, start, -1))
-        last = next((found.metadata for found in commits if found is not None and found.metadata is not None), None)
-        if last is None:
-            return False
-        return _types(self._schema_at(start)[0]) != _types(_fields(last["schemaString"]))
-
-    def _walk(self, start: int, end: int) -> Iterator[Segment | None]:
-        """A segment for each commit that changes rows; None where the next one can't be read with the last."""
-        fields: list[dict[str, Any]] | None = None
-        table_id: str | None = None
-        off_since: int | None = None
-        for version in range(start + 1, end + 1):
-            commit = self.commit(version)
-            if commit is None:
-                raise Gap(
-                    f"The log of {self.name} was cleaned up: its versions {start + 1} to {end} are needed, and "
-                    f"{version} is gone",
-                    where=self.location,
-                )
-            by_snapshot = False
-            if commit.metadata is not None:
-                if fields is None:
-                    fields, table_id = self._schema_at(start)
-                now = _fields(commit.metadata["schemaString"])
-                replaced = commit.metadata["id"] != table_id
-                if not replaced:
-                    self._refuse_renamed(fields, now, version)
-                if not _only_adds(fields, now):
-                    by_snapshot = commit.changes_rows
-                    yield None
-                fields, table_id = now, commit.metadata["id"]
-                on = (commit.metadata.get("configuration") or {}).get(FEED, "false").lower() == "true"
-                off_since = None if on else (off_since or version)
-                if not on:
-                    yield None
-            if commit.changes_rows:
-                if off_since is not None:
-                    raise Gap(
-                        f"The change data feed of {self.name} was off at version {version} (since {off_since}), and "
-                        f"its changes from version {start + 1} to {end} are needed",
-                        where=self.location,
-                        fix=f"Keep `{FEED}` on. {_REFRESH}",
-                    )
-                yield Segment(version, version, by_snapshot)
-                if by_snapshot:
-                    yield None
-
-    def _schema_at(self, version: int) -> tuple[list[dict[str, Any]], str]:
+    def schema_at(self, version: int) -> tuple[list[dict[str, Any]], str]:
         try:
             delta = DeltaTable(self.location, version, storage_options=self._options or None, without_files=True)
             return json.loads(delta.schema().to_json())["fields"], str(delta.metadata().id)
@@ -182,25 +172,78 @@ class SourceLog:
                 where=self.location,
             ) from error
 
-    def _refuse_renamed(self, before: list[dict[str, Any]], now: list[dict[str, Any]], version: int) -> None:
-        was = {field["metadata"][_ID]: field["name"] for field in before if _ID in (field.get("metadata") or {})}
-        ids = {
-            field["name"].lower(): field["metadata"][_ID] for field in before if _ID in (field.get("metadata") or {})
-        }
-        for field in now:
-            number, name = (field.get("metadata") or {}).get(_ID), field["name"]
-            if number in was and was[number].lower() != name.lower():
+
+class _Walk:
+    """A source's commits, one after the other."""
+
+    def __init__(self, log: SourceLog, start: int, end: int) -> None:
+        self._log, self._start, self._end = log, start, end
+        self.first: list[dict[str, Any]] | None = None
+        """The columns before; None where no commit told any."""
+        self.fields: list[dict[str, Any]] | None = None
+        self.again: set[str] = set()
+        self._table_id: str | None = None
+        self._names: dict[int, str] = {}
+        """The name of each column that there was, by the number that column mapping gives it for life."""
+        self._off_since: int | None = None
+
+    def steps(self) -> Iterator[Segment | None]:
+        """A segment for each commit that changes rows; None where the next one can't be read with the last."""
+        for version in range(self._start + 1, self._end + 1):
+            commit = self._log.commit(version)
+            if commit is None:
                 raise Gap(
-                    f"The column {was[number]} of {self.name} was renamed to {name} by version {version}, and its "
-                    "changes from before that have the old name",
-                    where=self.location,
+                    f"The log of {self._log.name} was cleaned up: its versions {self._start + 1} to {self._end} are "
+                    f"needed, and {version} is gone",
+                    where=self._log.location,
                 )
-            if number is not None and ids.get(name.lower(), number) != number:
+            fits = commit.metadata is None or self._fits(commit, commit.metadata)
+            if not fits:
+                yield None
+            if commit.changes_rows:
+                self._refuse_off(version)
+                yield Segment(version, version, not fits)
+                if not fits:
+                    yield None
+
+    def _fits(self, commit: Commit, metadata: Mapping[str, Any]) -> bool:
+        """Whether what this commit and those before it changed can be read together."""
+        if self.fields is None:
+            self.first, self._table_id = self._log.schema_at(self._start)
+            self.fields = self.first
+            self._names = _numbered(self.first)
+        before, now = self.fields, _fields(metadata["schemaString"])
+        if metadata["id"] == self._table_id:
+            self._compare(now, commit.version)
+        else:
+            self._names = {}
+        self._names |= _numbered(now)
+        self.fields, self._table_id = now, metadata["id"]
+        on = (metadata.get("configuration") or {}).get(FEED, "false").lower() == "true"
+        self._off_since = None if on else (self._off_since or commit.version)
+        return on and _types(before).items() <= _types(now).items()
+
+    def _compare(self, now: list[dict[str, Any]], version: int) -> None:
+        """A column that goes by another name is a gap; one that has another's name holds nothing of it."""
+        taken = {name.lower(): number for number, name in self._names.items()}
+        for number, name in _numbered(now).items():
+            if self._names.get(number, name).lower() != name.lower():
                 raise Gap(
-                    f"The column {name} of {self.name} was dropped and added again by version {version}, which "
-                    "changed rows without telling the feed",
-                    where=self.location,
+                    f"The column {self._names[number]} of {self._log.name} was renamed to {name} by version {version}, "
+                    "and its changes from before that have the old name",
+                    where=self._log.location,
                 )
+            if taken.get(name.lower(), number) != number:
+                self.again.add(name.lower())
+
+    def _refuse_off(self, version: int) -> None:
+        if self._off_since is not None:
+            raise Gap(
+                f"The change data feed of {self._log.name} was off at version {version} (since {self._off_since}), and "
+                f"its changes from version {self._start + 1} to {self._end} are needed",
+                where=self._log.location,
+                fix=f"Keep `{FEED}` on. {_REFRESH}",
+            )
 
 
 def _joined(walk: Iterator[Segment | None]) -> Iterator[Segment]:
@@ -220,8 +263,22 @@ def _fields(schema: str) -> list[dict[str, Any]]:
     return list(json.loads(schema)["fields"])
 
 
-def _only_adds(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> bool:
-    return _types(before).items() <= _types(now).items()
+def _numbered(fields: list[dict[str, Any]], within: str = "") -> dict[int, str]:
+    """The columns, and the fields inside of them, by the numbers of column mapping."""
+    found = {}
+    for field in fields:
+        name = f"{within}{field['name']}"
+        if _ID in (field.get("metadata") or {}):
+            found[field["metadata"][_ID]] = name
+        found |= _numbered(list(_inside(field["type"])), f"{name}.")
+    return found
+
+
+def _inside(type: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(type, dict):
+        yield from type.get("fields") or []
+        for part in ("elementType", "keyType", "valueType"):
+            yield from _inside(type.get(part))
 
 
 def _types(fields: list[dict[str, Any]]) -> dict[str, str]:

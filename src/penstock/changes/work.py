@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.changes import merge
@@ -12,11 +12,11 @@ from penstock.changes.exchange import BY_ROW, Exchange, can_exchange
 from penstock.changes.model import ChangeModel
 from penstock.changes.plan import ChangePlan
 from penstock.changes.report import Merged, MergeReport
-from penstock.changes.shape import Keys, Rows, Whole, shape_of
+from penstock.changes.shape import Keys, Rows, Whole, shape_of, takes_all_columns
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
-from penstock.changes.window import Gap, Segment, SourceLog, Span
-from penstock.columns import IGNORE, fit, of_frame
+from penstock.changes.window import Between, Gap, SourceLog, Span
+from penstock.columns import IGNORE, Difference, fit, of_frame
 from penstock.errors import PenstockError, StatementError
 from penstock.journal import (
     GENERATION,
@@ -61,6 +61,7 @@ def merge_changes(
     full_refresh: bool = False,
     table: Layout | None = None,
     on_window: Callable[[Merged], None] | None = None,
+    warn: Callable[[str], None] = log.warning,
     step: Step = no_step,
 ) -> MergeReport:
     """Bring a table to what its model says at the sources' current versions; no Spark where no row has changed."""
@@ -68,7 +69,7 @@ def merge_changes(
     found = lake.find(name)
     if found is not None and found.kind == "files":
         raise PenstockError(f"{name} stands for files elsewhere, and can't be a table", where=found.location)
-    work = ChangeWork(lake, name, source, select, runner, table or Layout(), step)
+    work = ChangeWork(lake, name, source, select, runner, table or Layout(), step, warn)
     work.on_window = on_window or (lambda window: log.info("%s: %s", name, window))
     work.journal.drive(work, replace=full_refresh or (found is not None and found.kind == "view"), step=step)
     return work.report
@@ -86,6 +87,7 @@ class ChangeWork:
         runner: Runner | None,
         table: Layout,
         step: Step,
+        warn: Callable[[str], None],
     ) -> None:
         self.lake = lake
         self.name = name
@@ -99,6 +101,7 @@ class ChangeWork:
         )
         self.report = MergeReport(shape=type(self.shape).__name__.lower())
         self.on_window: Callable[[Merged], None] = lambda window: None
+        self._warned = warn
         self._runner = runner
         self._step = step
         self._logs = self._followed()
@@ -108,6 +111,9 @@ class ChangeWork:
         self._to_the_end = False
         """Whether a window failed that ended earlier: the next one takes all there is."""
         self._looked = False
+        self._happened: Mapping[Name, Between] = {}
+        self._misfits: list[str] = []
+        """The columns of another type than the model's, where `on_schema_change` leaves them so."""
         self._running: Running[ChangePlan] | None = None
 
     @property
@@ -130,7 +136,8 @@ class ChangeWork:
                 where=str(self.name),
                 fix="Use another strategy.",
             )
-        return {name: SourceLog(str(name), read[name], self.lake.storage_options) for name in wanted}
+        options = self.lake.storage_options
+        return {name: SourceLog(str(name), read[name], options, linked=name in self.lake.links) for name in wanted}
 
     # What the journal asks for
 
@@ -140,7 +147,11 @@ class ChangeWork:
     def propose(self, number: int, state: State, *, replace: bool) -> ChangePlan | None:
         self._settle(state)
         if not self._current:
-            self._current = {name: log.current() for name, log in self._logs.items()}
+            position = self._position(state)
+            self._current = {
+                name: log.current(position[str(name)].end if str(name) in position else None)
+                for name, log in self._logs.items()
+            }
         if replace or state.mark is None or self._refresh:
             self._refresh = False
             return self._anew(number)
@@ -163,7 +174,7 @@ class ChangeWork:
             with Views(self.runner) as views, self.runner.tagged(note):
                 if plan.replace:
                     self._replace(plan, change, views, note)
-                elif plan.rows:
+                elif plan.rows or isinstance(change.shape, Whole):
                     self._merge(plan, change, views, note, state)
                 else:
                     self._fit(change, views)
@@ -189,7 +200,8 @@ class ChangeWork:
                  log.digest(self._current[name].version))
             for name, log in self._logs.items()
         ]  # fmt: skip
-        return ChangePlan(number, number, tuple(spans), replace=True, model=self.model.digest)
+        model = self.model.digest
+        return ChangePlan(number, number, tuple(spans), replace=True, model=model, built=model)
 
     def _next(self, number: int, state: State) -> ChangePlan | None:
         assert state.mark is not None
@@ -203,23 +215,43 @@ class ChangeWork:
         self._look_around(last, state)
         position = last.position(void=state.last_is_void)
         spans = [self._span(name, log, position) for name, log in self._logs.items()]
-        rows = any(self._segments(span) for span in spans)
-        columns = not rows and self._may_have_other_columns(spans, last, state)
+        happened = {Name.parse(span.name): self._between(span) for span in spans}
+        rows = any(between.segments for between in happened.values())
+        columns = not rows and self._columns_matter(happened, last, state)
         if all(span.is_empty for span in spans) and not columns:
             return None
-        return ChangePlan(number, state.generation, tuple(spans), rows=rows, columns=columns, model=self.model.digest)
+        return ChangePlan(
+            number, state.generation, tuple(spans), rows=rows, columns=columns, model=self.model.digest,
+            built=last.built,
+        )  # fmt: skip
 
-    def _may_have_other_columns(self, spans: Sequence[Span], last: ChangePlan, state: State) -> bool:
-        """Whether only Spark can tell if the table still has the model's columns; asked where no row has changed."""
+    def _position(self, state: State) -> dict[str, Span]:
+        last = None if state.mark is None else self.journal.plan(state.mark, self)
+        return {} if last is None else last.position(void=state.last_is_void)
+
+    def _columns_matter(self, happened: Mapping[Name, Between], last: ChangePlan, state: State) -> bool:
+        """Whether other columns of the model may change its table; asked where no row has changed."""
+        if self._why_whole(happened):
+            return True
         if self.source.on_schema_change == IGNORE:
             return False
-        if last.model != self.model.digest or (last.columns and state.last_is_void):
-            return True
-        return any(
-            log.has_other_columns(span.start, span.end)
-            for log, span in zip(self._logs.values(), spans)
-            if span.start is not None and not span.is_empty
+        return (
+            last.model != self.model.digest
+            or (last.columns and state.last_is_void)
+            or any(between.has_other_columns for between in happened.values())
         )
+
+    def _why_whole(self, happened: Mapping[Name, Between]) -> str | None:
+        """Why the rows of this window do not tell what it changes: rows that stayed may read otherwise now."""
+        ours = {column.name.lower() for column in self.lake.columns(self.name)}
+        for name, between in happened.items():
+            if between.reread:
+                return f"{', '.join(between.reread)} of {name} changed without its rows"
+            if back := sorted(between.added & ours):
+                return f"{', '.join(back)} of {name} is new, and the table has such a column already"
+            if between.has_other_columns and takes_all_columns(self.model, str(self.name)):
+                return f"{name} has other columns now, and the model computes with all of them"
+        return None
 
     def _span(self, name: Name, log: SourceLog, position: dict[str, Span]) -> Span:
         current = self._current[name]
@@ -235,24 +267,24 @@ class ChangeWork:
         end = current.version if limit is None else min(current.version, known.end + limit)
         return Span(str(name), log.location, current.id, known.end, end, log.digest(end), known.commit)
 
-    def _segments(self, span: Span) -> list[Segment]:
+    def _between(self, span: Span) -> Between:
         if span.start is None:
-            return []
-        return self._logs[Name.parse(span.name)].segments(span.start, span.end)
+            return Between((), {}, {})
+        return self._logs[Name.parse(span.name)].between(span.start, span.end)
 
     def _look_around(self, last: ChangePlan, state: State) -> None:
         """Once a run: what else has changed since the last one."""
         if self._looked:
             return
         self._looked = True
-        if last.model != self.model.digest:
+        if last.built != self.model.digest:
             self._warn(
-                f"The SQL of {self.name}, or of a view that it reads, has changed since the last run: rows that do not "
-                "change keep what the old SQL made; run with --full-refresh"
+                f"The SQL of {self.name}, or of a view that it reads, has changed since the table was built: rows that "
+                "do not change keep what the old SQL made; run with --full-refresh"
             )
         assert state.table is not None
-        for operation in self.journal.edits_by_others(state.table):
-            self._warn(f"{self.name} was changed by a {operation} of another; --full-refresh builds it anew")
+        if edits := self.journal.edits_by_others(state.table):
+            self._warn(f"{self.name} was changed by others: {', '.join(edits)}; --full-refresh builds it anew")
         if isinstance(self.shape, Whole):
             log.info("%s is computed as a whole, and compared: %s", self.name, self.shape.why)
 
@@ -275,8 +307,13 @@ class ChangeWork:
             for place in self.model.places
             if place.name not in spans
         }
-        segments = {name: self._segments(span) for name, span in spans.items()}
-        return merge.Change(self.model, self.shape, spans, segments, pinned, self.source.unique_key)
+        self._happened = {name: self._between(span) for name, span in spans.items()}
+        why = None if plan.replace else self._why_whole(self._happened)
+        if why is not None:
+            log.info("%s is computed as a whole this time, and compared: %s", self.name, why)
+        segments = {name: between.segments for name, between in self._happened.items()}
+        shape = self.shape if why is None else Whole(why)
+        return merge.Change(self.model, shape, spans, segments, pinned, self.source.unique_key)
 
     def _replace(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
         query = change.new(views)
@@ -296,7 +333,7 @@ class ChangeWork:
     def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str, state: State) -> None:
         columns = self._fit(change, views)
         key, query = self.source.unique_key, change.source(views, columns)
-        if isinstance(self.shape, Whole):
+        if isinstance(change.shape, Whole):
             self._step("write")
             text = merge.statement(self.name.sql, views.of(query), key, columns, whole=True)
             self.runner.run(text, self._conf(plan, note))
@@ -314,7 +351,14 @@ class ChangeWork:
     def _fit(self, change: merge.Change, views: Views) -> list[Column]:
         """The columns that the model fills, after the table was made to have them as `on_schema_change` says."""
         made = self._check_query(change.new(views))
-        return fit(self.lake, self.name, made, self.source.on_schema_change, self.runner)
+        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner)
+        wanted = Difference(made, columns).retyped
+        self._misfits = [
+            f"{column.name} is {wanted[column.name]} in the model and {column.type} in the table"
+            for column in columns
+            if column.name in wanted
+        ]
+        return columns
 
     def _extent(self, views: Views, source: str, columns: Sequence[Column]) -> tuple[int, list[str]]:
         """How many keys may change, and what all of them meet."""
@@ -387,7 +431,28 @@ class ChangeWork:
                 f"{str(error).splitlines()[0][:300]}",
                 where=", ".join(span.location for span in plan.spans),
             )
-        return merge.explained(error, self.source.unique_key, str(self.name)) or error
+        return merge.explained(error, self.source.unique_key, str(self.name)) or self._of_columns(error, plan) or error
+
+    def _of_columns(self, error: StatementError, plan: ChangePlan) -> PenstockError | None:
+        """What Spark says of a value or a name, where it is a source's other columns that have brought it about."""
+        condition = error.condition or ""
+        if condition.startswith("CAST_") and self._misfits:
+            return PenstockError(
+                f"A value of {plan} does not fit the table: {'; '.join(self._misfits)}",
+                where=str(self.name),
+                fix="Nothing was changed. Set `on_schema_change: sync_all_columns`, or run with --full-refresh.",
+            )
+        dropped = [
+            f"{', '.join(between.dropped)} of {name}" for name, between in self._happened.items() if between.dropped
+        ]
+        if condition.startswith("UNRESOLVED_COLUMN") and dropped:
+            return PenstockError(
+                f"The model can't be computed any more: {plan} has dropped {'; '.join(dropped)}. "
+                f"{error.what.splitlines()[0]}",
+                where=str(self.name),
+                fix="Nothing was changed. Take the column out of the SQL, or add it upstream again.",
+            )
+        return None
 
     def _has_moved_on(self, plan: ChangePlan) -> bool:
         """Whether there are later versions to try instead; once a run."""
@@ -414,11 +479,9 @@ class ChangeWork:
         written = None if running is None else running.outcome(state)
         if running is None or written is None or state.last_is_void:
             return
-        if running.plan.rows:
-            window = Merged(
-                str(running.plan), written.rows_inserted, written.rows_updated, written.rows_deleted,
-                running.seconds, written.version,
-            )  # fmt: skip
+        rows = (written.rows_inserted, written.rows_updated, written.rows_deleted)
+        if running.plan.rows or any(rows):
+            window = Merged(str(running.plan), *rows, running.seconds, written.version)
             self.report.windows.append(window)
             self.on_window(window)
         self._step("summary")
@@ -435,5 +498,5 @@ class ChangeWork:
                     self.journal.storage.delete(self.journal.path_of(number))
 
     def _warn(self, text: str) -> None:
-        log.warning("%s", text)
+        self._warned(text)
         self.report.warnings.append(text)

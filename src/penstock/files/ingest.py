@@ -66,6 +66,7 @@ def ingest(
     table: Layout | None = None,
     listings: Listings | None = None,
     on_batch: Callable[[Batch], None] | None = None,
+    warn: Callable[[str], None] = log.warning,
     step: Step = no_step,
 ) -> IngestReport:
     """Bring every new file in, batch by batch, each exactly once; no Spark is started when none is new.
@@ -73,7 +74,8 @@ def ingest(
     `max_batches` ends the run earlier; the next goes on from there.
     """
     lake.check_writable()
-    work = FileWork(lake, name, source, Model.read(select, str(name)), runner, table or Layout(), listings, step)
+    model = Model.read(select, str(name))
+    work = FileWork(lake, name, source, model, runner, table or Layout(), listings, step, warn)
     work.max_batches = max_batches
     work.on_batch = on_batch or (lambda batch: log.info("%s: %s", name, batch))
     found = lake.find(name)
@@ -99,6 +101,7 @@ class FileWork:
         table: Layout,
         listings: Listings | None,
         step: Step,
+        warn: Callable[[str], None] = log.warning,
     ) -> None:
         self.lake = lake
         self.name = name
@@ -111,6 +114,7 @@ class FileWork:
         )
         self.report = IngestReport()
         self.on_batch: Callable[[Batch], None] = lambda batch: None
+        self._warned = warn
         self.max_batches: int | None = None
         self._runner = runner
         self._listings = listings or Listings(lake.storage_options)
@@ -444,5 +448,5 @@ class FileWork:
         self.journal.summarize(state, facts)
 
     def _warn(self, text: str) -> None:
-        log.warning("%s", text)
+        self._warned(text)
         self.report.warnings.append(text)

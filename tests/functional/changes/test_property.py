@@ -23,6 +23,11 @@ SEED = int(os.environ.get("PENSTOCK_SEED", time.time_ns() % 1_000_000))
 MODELS: list[tuple[str, list[str]]] = [
     ("select id, part, name as title, n * 2 as n2 from {s}.a", ["id", "part"]),
     ("select * from {s}.a where n > 5 or name is null", ["id", "part"]),
+    (
+        "select id, part, cast(n as string) as text, "
+        "to_json(struct(*), map('ignoreNullFields', 'false')) as row from {s}.a",
+        ["id", "part"],
+    ),
     ("select concat(id, '-', part) as code, name from {s}.v where n is not null", ["code"]),
     ("select id, part, info.* from {s}.a", ["id", "part"]),
     (
@@ -199,7 +204,7 @@ class History:
         )
 
     def retype(self, table: str) -> None:
-        n = f"cast(n as {self.chance.choice(['int', 'bigint'])}) as n"
+        n = f"cast(n as {self.chance.choice(['int', 'bigint', 'double'])}) as n"
         self._do(f"create or replace table {{s}}.{table} {{feed}} as select * except (n), {n} from {{s}}.{table}")
 
     def restore(self, table: str) -> None:

@@ -62,26 +62,39 @@ def log(folder: Path, *commits: list[dict]) -> SourceLog:
 )  # fmt: skip
 def test_segments(tmp_path, commits, expected):
     source = log(tmp_path, *commits)
-    assert source.segments(0, len(commits)) == expected
+    assert list(source.between(0, len(commits)).segments) == expected
 
 
 def test_gaps(tmp_path):
     source = log(tmp_path, [metadata(feed=False)], [ADD], [metadata()])
     with pytest.raises(Gap, match=r"off at version 2 \(since 1\).*from version 1 to 3.*full_refresh"):
-        source.segments(0, 3)
+        source.between(0, 3)
     (tmp_path / "_delta_log" / f"{2:020}.json").unlink()
     with pytest.raises(Gap, match=r"s\.a was cleaned up: its versions 2 to 3 are needed, and 2 is gone"):
-        source.segments(1, 3)
+        source.between(1, 3)
 
 
-@pytest.mark.parametrize(
-    ("columns", "ids", "said"),
-    [("id:long title:integer", "1 2", "n of s.a was renamed to title"), ("id:long n:integer", "1 3", "added again")],
-)
-def test_renamed(tmp_path, columns, ids, said):
-    source = log(tmp_path, [metadata(ids="1 2")], [metadata(columns, ids=ids)])
-    with pytest.raises(Gap, match=said):
-        source.segments(0, 2)
+def test_renamed(tmp_path):
+    source = log(tmp_path, [metadata(ids="1 2")], [metadata("id:long title:integer", ids="1 2")])
+    with pytest.raises(Gap, match=r"n of s\.a was renamed to title by version 2"):
+        source.between(0, 2)
+
+
+def test_other_columns(tmp_path):
+    mapped, gone = metadata(ids="1 2"), metadata("id:long", ids="1")
+    source = log(
+        tmp_path, [mapped], [gone], [metadata(ids="1 3")], [metadata("id:long n:double s:string", ids="1 3 4")]
+    )
+    assert not source.between(0, 1).has_other_columns
+    assert source.between(1, 2).dropped == ["n"]
+    assert source.between(2, 3).added == {"n"}
+    again = source.between(1, 3)
+    assert (again.reread, again.added, again.dropped) == (["n"], set(), [])
+    assert again.has_other_columns
+    assert (source.between(3, 4).reread, source.between(3, 4).added) == (["n"], {"s"})
+    # What replaces a table has columns of its own: what was in the old ones is told row by row.
+    replaced = log(tmp_path, [mapped], [metadata(ids="5 6", id="u"), ADD])
+    assert not replaced.between(0, 2).has_other_columns
 
 
 def test_a_log_made_anew(tmp_path):

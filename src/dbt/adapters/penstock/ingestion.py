@@ -72,9 +72,8 @@ class IngestionAdapter(EngineAdapter):
                 table=self.layout(model),
                 listings=self._listings,
                 on_batch=lambda batch: logger.info(f"{relation.name_in_lake}: {batch}"),
+                warn=logger.warning,
             )
-        for warning in report.warnings:
-            logger.warning(warning)
         return file_model.response(report)
 
     @available.parse(lambda *a, **k: "")
@@ -209,7 +208,6 @@ class IngestionAdapter(EngineAdapter):
                 full_refresh=replace,
                 table=self.layout(model),
                 on_window=lambda window: logger.info(f"{relation.name_in_lake}: {window}"),
+                warn=logger.warning,
             )
-        for warning in report.warnings:
-            logger.warning(warning)
         return change_model.response(report)
