@@ -45,7 +45,6 @@ _INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    "spark.sql.ui.explainMode": "simple",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 _starting = threading.Lock()
@@ -195,6 +194,8 @@ def _configuration(
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # What each query looks like is written down for the UI, though there is none: shortly.
+        "spark.sql.ui.explainMode": "simple",
         "spark.log.level": "ERROR",
         # Reading a list of more than 32 files would run a job just to list them.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",

@@ -19,11 +19,13 @@ class Merged:
     deleted: int
     seconds: float
     version: int
+    whole: str = ""
+    """Why the model was computed as a whole, and compared with the table; nothing where it was not."""
 
     def __str__(self) -> str:
         return (
             f"{self.spans} · {self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted · "
-            f"{self.seconds:.1f} s"
+            f"{self.seconds:.1f} s" + (f" · computed as a whole: {self.whole}" if self.whole else "")
         )
 
 

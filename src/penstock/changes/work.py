@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from penstock.changes import merge
 from penstock.changes.exchange import BY_ROW, Exchange, can_exchange
+from penstock.changes.followed import Followed
 from penstock.changes.model import ChangeModel
 from penstock.changes.plan import ChangePlan
 from penstock.changes.report import Merged, MergeReport
 from penstock.changes.shape import Keys, Rows, Whole, shape_of, takes_all_columns
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
-from penstock.changes.window import Between, Gap, SourceLog, Span
+from penstock.changes.window import Between, Gap
 from penstock.columns import IGNORE, Difference, fit, of_frame
 from penstock.errors import PenstockError, StatementError
 from penstock.journal import (
@@ -104,14 +105,14 @@ class ChangeWork:
         self._warned = warn
         self._runner = runner
         self._step = step
-        self._logs = self._followed()
-        self._current: dict[Name, Table] = {}
-        """The sources as they were when the run began: it goes so far, and no further."""
+        self._followed = Followed(lake, source, self.model, str(name))
         self._refresh = False
         self._to_the_end = False
         """Whether a window failed that ended earlier: the next one takes all there is."""
         self._looked = False
         self._happened: Mapping[Name, Between] = {}
+        self._whole = ""
+        """Why the window that runs is computed as a whole."""
         self._misfits: list[str] = []
         """The columns of another type than the model's, where `on_schema_change` leaves them so."""
         self._running: Running[ChangePlan] | None = None
@@ -120,25 +121,6 @@ class ChangeWork:
     def runner(self) -> Runner:
         return self._runner or self.lake.runner
 
-    def _followed(self) -> dict[Name, SourceLog]:
-        read = {place.name: place.location for place in self.model.places}
-        unknown = [str(name) for name in self.source.cdf_source if name not in read]
-        if unknown:
-            raise PenstockError(
-                f"`cdf_source` names {', '.join(unknown)}, which the model does not read",
-                where=str(self.name),
-                fix=f"It reads {', '.join(sorted(map(str, read))) or 'no table'}.",
-            )
-        wanted = self.source.cdf_source or tuple(read)
-        if not wanted:
-            raise PenstockError(
-                "The model reads no Delta table, so there are no changes to follow",
-                where=str(self.name),
-                fix="Use another strategy.",
-            )
-        options = self.lake.storage_options
-        return {name: SourceLog(str(name), read[name], options, linked=name in self.lake.links) for name in wanted}
-
     # What the journal asks for
 
     def decode(self, number: int, data: bytes, where: str) -> ChangePlan:
@@ -146,14 +128,9 @@ class ChangeWork:
 
     def propose(self, number: int, state: State, *, replace: bool) -> ChangePlan | None:
         self._settle(state)
-        if not self._current:
-            position = self._position(state)
-            self._current = {
-                name: log.current(position[str(name)].end if str(name) in position else None)
-                for name, log in self._logs.items()
-            }
         if replace or state.mark is None or self._refresh:
             self._refresh = False
+            self._followed.look({})
             return self._anew(number)
         try:
             return self._next(number, state)
@@ -187,7 +164,8 @@ class ChangeWork:
                 self._give_up(plan, problem)
             if self._has_moved_on(plan):
                 # What is wrong at that version may be right at a later one: a plan that fails must not block for ever.
-                self._current, self._to_the_end = {}, True
+                self._followed.look_again()
+                self._to_the_end = True
                 raise Unrunnable(str(problem)) from error
             raise problem from error
         self._step("committed")
@@ -195,13 +173,8 @@ class ChangeWork:
     # Planning
 
     def _anew(self, number: int) -> ChangePlan:
-        spans = [
-            Span(str(name), log.location, self._current[name].id, None, self._current[name].version,
-                 log.digest(self._current[name].version))
-            for name, log in self._logs.items()
-        ]  # fmt: skip
         model = self.model.digest
-        return ChangePlan(number, number, tuple(spans), replace=True, model=model, built=model)
+        return ChangePlan(number, number, self._followed.anew(), replace=True, model=model, built=model)
 
     def _next(self, number: int, state: State) -> ChangePlan | None:
         assert state.mark is not None
@@ -214,20 +187,17 @@ class ChangeWork:
             )
         self._look_around(last, state)
         position = last.position(void=state.last_is_void)
-        spans = [self._span(name, log, position) for name, log in self._logs.items()]
-        happened = {Name.parse(span.name): self._between(span) for span in spans}
+        self._followed.look(position)
+        spans = self._followed.since(position, None if self._to_the_end else self.source.cdf_max_versions)
+        happened = self._followed.between(spans)
         rows = any(between.segments for between in happened.values())
         columns = not rows and self._columns_matter(happened, last, state)
         if all(span.is_empty for span in spans) and not columns:
             return None
         return ChangePlan(
-            number, state.generation, tuple(spans), rows=rows, columns=columns, model=self.model.digest,
+            number, state.generation, spans, rows=rows, columns=columns, model=self.model.digest,
             built=last.built,
         )  # fmt: skip
-
-    def _position(self, state: State) -> dict[str, Span]:
-        last = None if state.mark is None else self.journal.plan(state.mark, self)
-        return {} if last is None else last.position(void=state.last_is_void)
 
     def _columns_matter(self, happened: Mapping[Name, Between], last: ChangePlan, state: State) -> bool:
         """Whether other columns of the model may change its table; asked where no row has changed."""
@@ -243,34 +213,16 @@ class ChangeWork:
 
     def _why_whole(self, happened: Mapping[Name, Between]) -> str | None:
         """Why the rows of this window do not tell what it changes: rows that stayed may read otherwise now."""
-        ours = {column.name.lower() for column in self.lake.columns(self.name)}
         for name, between in happened.items():
+            if not between.has_other_columns:
+                continue
             if between.reread:
                 return f"{', '.join(between.reread)} of {name} changed without its rows"
-            if back := sorted(between.added & ours):
-                return f"{', '.join(back)} of {name} is new, and the table has such a column already"
-            if between.has_other_columns and takes_all_columns(self.model, str(self.name)):
+            if back := between.added & {column.name.lower() for column in self.lake.columns(self.name)}:
+                return f"{', '.join(sorted(back))} of {name} is new, and the table has such a column already"
+            if takes_all_columns(self.model, str(self.name)):
                 return f"{name} has other columns now, and the model computes with all of them"
         return None
-
-    def _span(self, name: Name, log: SourceLog, position: dict[str, Span]) -> Span:
-        current = self._current[name]
-        known = position.get(str(name))
-        if known is None:
-            raise Gap(
-                f"The model reads {name} now, which it did not when the table was built: nothing says which of its "
-                f"changes, up to version {current.version}, are in",
-                where=log.location,
-            )
-        log.check_continuous(known, current.version)
-        limit = None if self._to_the_end else self.source.cdf_max_versions
-        end = current.version if limit is None else min(current.version, known.end + limit)
-        return Span(str(name), log.location, current.id, known.end, end, log.digest(end), known.commit)
-
-    def _between(self, span: Span) -> Between:
-        if span.start is None:
-            return Between((), {}, {})
-        return self._logs[Name.parse(span.name)].between(span.start, span.end)
 
     def _look_around(self, last: ChangePlan, state: State) -> None:
         """Once a run: what else has changed since the last one."""
@@ -285,34 +237,22 @@ class ChangeWork:
         assert state.table is not None
         if edits := self.journal.edits_by_others(state.table):
             self._warn(f"{self.name} was changed by others: {', '.join(edits)}; --full-refresh builds it anew")
-        if isinstance(self.shape, Whole):
-            log.info("%s is computed as a whole, and compared: %s", self.name, self.shape.why)
 
     # Running
 
     def _change(self, plan: ChangePlan) -> merge.Change:
         spans = {Name.parse(span.name): span for span in plan.spans}
-        gone = [str(name) for name in spans if name not in self._logs]
-        lacking = [str(name) for name in self._logs if name not in spans]
-        if gone or lacking:
-            raise Gap(
-                f"Plan {plan.number} was made for other sources ({', '.join(map(str, spans))})", where=self.location
-            )
-        for name, span in spans.items():
-            self._logs[name].check_continuous(
-                span, Table.open(span.location, self.lake.storage_options, files=False).version
-            )
+        self._followed.check(spans, self.location)
         pinned = {
             place.name: Table.open(place.location, self.lake.storage_options, files=False).version
             for place in self.model.places
             if place.name not in spans
         }
-        self._happened = {name: self._between(span) for name, span in spans.items()}
+        self._happened = self._followed.between(plan.spans)
         why = None if plan.replace else self._why_whole(self._happened)
-        if why is not None:
-            log.info("%s is computed as a whole this time, and compared: %s", self.name, why)
         segments = {name: between.segments for name, between in self._happened.items()}
         shape = self.shape if why is None else Whole(why)
+        self._whole = shape.why if isinstance(shape, Whole) and not plan.replace else ""
         return merge.Change(self.model, shape, spans, segments, pinned, self.source.unique_key)
 
     def _replace(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
@@ -456,14 +396,12 @@ class ChangeWork:
 
     def _has_moved_on(self, plan: ChangePlan) -> bool:
         """Whether there are later versions to try instead; once a run."""
-        return not self._to_the_end and any(
-            Table.open(span.location, self.lake.storage_options, files=False).version > span.end for span in plan.spans
-        )
+        return not self._to_the_end and self._followed.have_moved_on(plan.spans)
 
     def _give_up(self, plan: ChangePlan, gap: Gap) -> None:
         if plan.replace:
             # The version that an interrupted run has pinned is gone; another takes its place.
-            self._current = {}
+            self._followed.look_again()
             raise Unrunnable(gap.what) from gap
         if self.source.on_cdf_gap != "full_refresh":
             raise gap
@@ -481,7 +419,7 @@ class ChangeWork:
             return
         rows = (written.rows_inserted, written.rows_updated, written.rows_deleted)
         if running.plan.rows or any(rows):
-            window = Merged(str(running.plan), *rows, running.seconds, written.version)
+            window = Merged(str(running.plan), *rows, running.seconds, written.version, self._whole)
             self.report.windows.append(window)
             self.on_window(window)
         self._step("summary")

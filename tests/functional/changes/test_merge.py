@@ -279,7 +279,8 @@ def test_a_widened_column_reads_otherwise_in_rows_that_stay(mapped):
     mapped.merge(values, target=other)
     mapped.merge(rows, target=f"{mapped.schema}.rows")
     mapped.sql("alter table {s}.a alter column n type double")
-    mapped.merge(texts)
+    (window,) = mapped.merge(texts).windows
+    assert (window.updated, window.whole) == (3, f"n of {mapped.schema}.a changed without its rows")
     mapped.check(texts)
     mapped.sql("insert into {s}.a values (9, 'i', 1e300)")
     mapped.merge(texts)

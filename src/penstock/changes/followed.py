@@ -1,0 +1,98 @@
+"""The tables whose changes a model follows: where they stand, and what happened to them since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from penstock.changes.model import ChangeModel
+from penstock.changes.source import ChangeSource
+from penstock.changes.window import Between, Gap, SourceLog, Span
+from penstock.errors import PenstockError
+from penstock.names import Name
+from penstock.table import Table
+
+if TYPE_CHECKING:
+    from penstock.lake import Lake
+
+
+class Followed:
+    """The sources of one run, as they were when it began: it goes so far, and no further."""
+
+    def __init__(self, lake: Lake, source: ChangeSource, model: ChangeModel, where: str) -> None:
+        read = {place.name: place.location for place in model.places}
+        unknown = [str(name) for name in source.cdf_source if name not in read]
+        if unknown:
+            raise PenstockError(
+                f"`cdf_source` names {', '.join(unknown)}, which the model does not read",
+                where=where,
+                fix=f"It reads {', '.join(sorted(map(str, read))) or 'no table'}.",
+            )
+        wanted = source.cdf_source or tuple(read)
+        if not wanted:
+            raise PenstockError(
+                "The model reads no Delta table, so there are no changes to follow",
+                where=where,
+                fix="Use another strategy.",
+            )
+        self._options = lake.storage_options
+        self._logs = {
+            name: SourceLog(str(name), read[name], self._options, linked=name in lake.links) for name in wanted
+        }
+        self._current: dict[Name, Table] = {}
+
+    def look(self, position: Mapping[str, Span]) -> None:
+        """Where they stand, once; `position` is what is in already."""
+        if not self._current:
+            self._current = {
+                name: log.current(position[str(name)].end if str(name) in position else None)
+                for name, log in self._logs.items()
+            }
+
+    def look_again(self) -> None:
+        self._current = {}
+
+    def anew(self) -> tuple[Span, ...]:
+        """All of them, as they stand."""
+        return tuple(
+            Span(str(name), log.location, table.id, None, table.version, log.digest(table.version))
+            for name, log, table in ((name, log, self._current[name]) for name, log in self._logs.items())
+        )
+
+    def since(self, position: Mapping[str, Span], limit: int | None) -> tuple[Span, ...]:
+        """The versions of each after those that are in, at most so many."""
+        return tuple(self._since(name, log, position.get(str(name)), limit) for name, log in self._logs.items())
+
+    def _since(self, name: Name, log: SourceLog, known: Span | None, limit: int | None) -> Span:
+        current = self._current[name]
+        if known is None:
+            raise Gap(
+                f"The model reads {name} now, which it did not when the table was built: nothing says which of its "
+                f"changes, up to version {current.version}, are in",
+                where=log.location,
+            )
+        log.check_continuous(known, current.version)
+        end = current.version if limit is None else min(current.version, known.end + limit)
+        return Span(str(name), log.location, current.id, known.end, end, log.digest(end), known.commit)
+
+    def between(self, spans: Iterable[Span]) -> dict[Name, Between]:
+        """What happened in these versions."""
+        return {Name.parse(span.name): self._between(span) for span in spans}
+
+    def _between(self, span: Span) -> Between:
+        if span.start is None:
+            return Between((), {}, {})
+        return self._logs[Name.parse(span.name)].between(span.start, span.end)
+
+    def check(self, spans: Mapping[Name, Span], where: str) -> None:
+        """Before a plan is run that may be of an earlier process: it is of these sources, and their logs go on."""
+        if spans.keys() != self._logs.keys():
+            raise Gap(f"The plan was made for other sources ({', '.join(map(str, spans))})", where=where)
+        for name, span in spans.items():
+            self._logs[name].check_continuous(span, self._version(span))
+
+    def have_moved_on(self, spans: Iterable[Span]) -> bool:
+        return any(self._version(span) > span.end for span in spans)
+
+    def _version(self, span: Span) -> int:
+        return Table.open(span.location, self._options, files=False).version
