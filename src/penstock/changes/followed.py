@@ -81,7 +81,7 @@ class Followed:
 
     def _between(self, span: Span) -> Between:
         if span.start is None:
-            return Between((), {}, {})
+            return Between((), (), ())
         return self._logs[Name.parse(span.name)].between(span.start, span.end)
 
     def check(self, spans: Mapping[Name, Span], where: str) -> None:

@@ -26,10 +26,12 @@ class ChangePlan:
     """Whether any row changes in it."""
     columns: bool = False
     """Whether Spark is to look at the model's columns, though no row changes in it."""
+    whole: str = ""
+    """Why the model is computed as a whole, and compared with the table; nothing where it is not."""
     model: str = ""
     """A digest of the model's SQL."""
     built: str = ""
-    """The same when the table was made."""
+    """The same of what rows that do not change in it were made by."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
 
     def position(self, *, void: bool) -> dict[str, Span]:
@@ -38,6 +40,10 @@ class ChangePlan:
             span.name: replace(span, end=span.start, commit=span.before) if void and span.start is not None else span
             for span in self.spans
         }
+
+    def made_by(self, *, void: bool) -> str:
+        """A digest of the SQL that all rows of the table were made by after this plan, or without it."""
+        return self.model if (self.replace or self.whole) and not void else self.built
 
     def __str__(self) -> str:
         return ", ".join(str(span) for span in self.spans if not span.is_empty)
@@ -63,6 +69,7 @@ class ChangePlan:
                 replace=content["replace"],
                 rows=content["rows"],
                 columns=content.get("columns", False),
+                whole=content.get("whole", ""),
                 model=content["model"],
                 built=content.get("built", content["model"]),
                 time=content["time"],

@@ -103,15 +103,6 @@ def is_linear(node: exp.Expr | None) -> bool:
     )
 
 
-def takes_all_columns(model: ChangeModel, where: str) -> bool:
-    """Whether another column of a table changes what the model makes of the others: `struct(*)`, NATURAL JOIN."""
-    tree = parse(model.text, where)
-    stars = (star.parent if isinstance(star.parent, exp.Column) else star for star in tree.find_all(exp.Star))
-    return any(not isinstance(star.parent, (exp.Select, exp.Count)) for star in stars) or any(
-        str(join.args.get("method") or "").upper() == "NATURAL" for join in tree.find_all(exp.Join)
-    )
-
-
 def looks_further(expression: exp.Expr) -> bool:
     """Whether an expression needs more than its own row."""
     return any(isinstance(node, (exp.AggFunc, exp.Window, exp.Query)) for node in expression.walk())

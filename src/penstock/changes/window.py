@@ -18,6 +18,8 @@ from penstock.table import Table, spark_type
 FEED = "delta.enableChangeDataFeed"
 _REFRESH = "Run with --full-refresh (or set `on_cdf_gap: full_refresh`) to build the table anew."
 _ID = "delta.columnMapping.id"
+Columns = tuple[tuple[str, str], ...]
+Path = tuple[str, ...]
 
 
 class Gap(PenstockError):
@@ -65,9 +67,9 @@ class Between:
 
     segments: tuple[Segment, ...]
     """How to read the row changes; none where there are none."""
-    before: Mapping[str, str]
-    """The types of its columns by their names, at the first version; nothing where they stayed as they were."""
-    after: Mapping[str, str]
+    before: Columns
+    """Its columns and their types at the first version, in their order; none where no commit told any."""
+    after: Columns
     again: frozenset[str] = frozenset()
     """Columns that were dropped and added again: what was in them is gone from rows that no commit has changed."""
 
@@ -77,17 +79,17 @@ class Between:
 
     @property
     def added(self) -> set[str]:
-        return set(self.after.keys() - self.before.keys())
+        return set(_types(self.after).keys() - _types(self.before).keys())
 
     @property
-    def dropped(self) -> list[str]:
-        return sorted(self.before.keys() - self.after.keys())
+    def dropped(self) -> set[str]:
+        return set(_types(self.before).keys() - _types(self.after).keys())
 
     @property
-    def reread(self) -> list[str]:
+    def reread(self) -> set[str]:
         """Columns whose values read otherwise in rows that no commit has changed: 1 as a double is the text 1.0."""
-        kept = self.before.keys() & self.after.keys()
-        return sorted(self.again | {name for name in kept if self.before[name] != self.after[name]})
+        before, after = _types(self.before), _types(self.after)
+        return {*self.again} | {name for name in before.keys() & after.keys() if before[name] != after[name]}
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class SourceLog:
         """What happened after `start`, up to `end`."""
         walk = _Walk(self, start, end)
         segments = tuple(_joined(walk.steps()))
-        return Between(segments, _types(walk.first or []), _types(walk.fields or []), frozenset(walk.again))
+        return Between(segments, _columns(walk.first or []), _columns(walk.fields or []), frozenset(walk.again))
 
     def schema_at(self, version: int) -> tuple[list[dict[str, Any]], str]:
         try:
@@ -183,7 +185,7 @@ class _Walk:
         self.fields: list[dict[str, Any]] | None = None
         self.again: set[str] = set()
         self._table_id: str | None = None
-        self._names: dict[int, str] = {}
+        self._names: dict[int, Path] = {}
         """The name of each column that there was, by the number that column mapping gives it for life."""
         self._off_since: int | None = None
 
@@ -221,20 +223,21 @@ class _Walk:
         self.fields, self._table_id = now, metadata["id"]
         on = (metadata.get("configuration") or {}).get(FEED, "false").lower() == "true"
         self._off_since = None if on else (self._off_since or commit.version)
-        return on and _types(before).items() <= _types(now).items()
+        return on and _types(_columns(before)).items() <= _types(_columns(now)).items()
 
     def _compare(self, now: list[dict[str, Any]], version: int) -> None:
         """A column that goes by another name is a gap; one that has another's name holds nothing of it."""
-        taken = {name.lower(): number for number, name in self._names.items()}
-        for number, name in _numbered(now).items():
-            if self._names.get(number, name).lower() != name.lower():
+        taken = {_lower(path): number for number, path in self._names.items()}
+        for number, path in _numbered(now).items():
+            known = self._names.get(number, path)
+            if _lower(known) != _lower(path):
                 raise Gap(
-                    f"The column {self._names[number]} of {self._log.name} was renamed to {name} by version {version}, "
-                    "and its changes from before that have the old name",
+                    f"The column {'.'.join(known)} of {self._log.name} was renamed to {'.'.join(path)} by version "
+                    f"{version}, and its changes from before that have the old name",
                     where=self._log.location,
                 )
-            if taken.get(name.lower(), number) != number:
-                self.again.add(name.lower())
+            if taken.get(_lower(path), number) != number:
+                self.again.add(path[0].lower())
 
     def _refuse_off(self, version: int) -> None:
         if self._off_since is not None:
@@ -263,23 +266,34 @@ def _fields(schema: str) -> list[dict[str, Any]]:
     return list(json.loads(schema)["fields"])
 
 
-def _numbered(fields: list[dict[str, Any]], within: str = "") -> dict[int, str]:
+def _numbered(fields: list[dict[str, Any]], within: Path = ()) -> dict[int, Path]:
     """The columns, and the fields inside of them, by the numbers of column mapping."""
     found = {}
     for field in fields:
-        name = f"{within}{field['name']}"
+        path = (*within, field["name"])
         if _ID in (field.get("metadata") or {}):
-            found[field["metadata"][_ID]] = name
-        found |= _numbered(list(_inside(field["type"])), f"{name}.")
+            found[field["metadata"][_ID]] = path
+        for part, inner in _inside(field["type"]):
+            found |= _numbered(inner, (*path, *part))
     return found
 
 
-def _inside(type: Any) -> Iterator[dict[str, Any]]:
+def _inside(type: Any) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
+    """The structs in a type, and where in it they are."""
     if isinstance(type, dict):
-        yield from type.get("fields") or []
-        for part in ("elementType", "keyType", "valueType"):
-            yield from _inside(type.get(part))
+        yield (), type.get("fields") or []
+        for part, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
+            for below, fields in _inside(type.get(part)):
+                yield (name, *below), fields
 
 
-def _types(fields: list[dict[str, Any]]) -> dict[str, str]:
-    return {field["name"].lower(): spark_type(field["type"]) for field in fields}
+def _lower(path: Path) -> Path:
+    return tuple(part.lower() for part in path)
+
+
+def _columns(fields: list[dict[str, Any]]) -> Columns:
+    return tuple((field["name"], spark_type(field["type"])) for field in fields)
+
+
+def _types(columns: Columns) -> dict[str, str]:
+    return {name.lower(): type for name, type in columns}

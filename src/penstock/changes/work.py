@@ -12,8 +12,9 @@ from penstock.changes.exchange import BY_ROW, Exchange, can_exchange
 from penstock.changes.followed import Followed
 from penstock.changes.model import ChangeModel
 from penstock.changes.plan import ChangePlan
+from penstock.changes.reads import Reads
 from penstock.changes.report import Merged, MergeReport
-from penstock.changes.shape import Keys, Rows, Whole, shape_of, takes_all_columns
+from penstock.changes.shape import Keys, Rows, Whole, shape_of
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
 from penstock.changes.window import Between, Gap
@@ -45,6 +46,7 @@ _KEPT_PLANS = 100
 # A merge writes anew the files that hold changed rows: none of them is to be the whole table.
 _ROWS_PER_FILE = "spark.sql.files.maxRecordsPerFile"
 _MANY = "1000000"
+_INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 # So many keys are given to every task instead of shuffling the table: 50 MB where they are texts.
 _FEW_KEYS = 500_000
 _FILE_GONE = re.compile(r"FILE_NOT_EXIST|FileNotFound|DELTA_CHANGE_DATA_FILE_NOT_FOUND|DELTA_FILE_NOT_FOUND")
@@ -96,6 +98,7 @@ class ChangeWork:
         self.table = table
         self.model = ChangeModel.read(lake, select, name)
         self.shape = shape_of(self.model, source.unique_key, str(name))
+        self._reads = Reads(self.model, str(name))
         self.location = lake.location_of(name)
         self.journal: Journal[ChangePlan] = Journal(
             self.location, lake.storage_options, lambda known, marks: commit_marks(self.runner, known, marks)
@@ -111,8 +114,6 @@ class ChangeWork:
         """Whether a window failed that ended earlier: the next one takes all there is."""
         self._looked = False
         self._happened: Mapping[Name, Between] = {}
-        self._whole = ""
-        """Why the window that runs is computed as a whole."""
         self._misfits: list[str] = []
         """The columns of another type than the model's, where `on_schema_change` leaves them so."""
         self._running: Running[ChangePlan] | None = None
@@ -143,6 +144,7 @@ class ChangeWork:
     def run(self, plan: ChangePlan, state: State) -> None:
         note = note_of(plan)
         self._running = Running(plan, note)
+        self._happened, self._misfits = {}, []
         if not plan.rows and not plan.columns:
             self.journal.commit_empty(plan.number, state, note=note)
             return
@@ -151,7 +153,7 @@ class ChangeWork:
             with Views(self.runner) as views, self.runner.tagged(note):
                 if plan.replace:
                     self._replace(plan, change, views, note)
-                elif plan.rows or isinstance(change.shape, Whole):
+                elif plan.rows or plan.whole:
                     self._merge(plan, change, views, note, state)
                 else:
                     self._fit(change, views)
@@ -191,45 +193,46 @@ class ChangeWork:
         spans = self._followed.since(position, None if self._to_the_end else self.source.cdf_max_versions)
         happened = self._followed.between(spans)
         rows = any(between.segments for between in happened.values())
-        columns = not rows and self._columns_matter(happened, last, state)
+        whole = self._why_whole(happened, rows)
+        columns = not rows and (bool(whole) or self._columns_matter(happened, last, state))
         if all(span.is_empty for span in spans) and not columns:
             return None
         return ChangePlan(
-            number, state.generation, spans, rows=rows, columns=columns, model=self.model.digest,
-            built=last.built,
-        )  # fmt: skip
+            number,
+            state.generation,
+            spans,
+            rows=rows,
+            columns=columns,
+            whole=whole,
+            model=self.model.digest,
+            built=last.made_by(void=state.last_is_void),
+        )
+
+    def _why_whole(self, happened: Mapping[Name, Between], rows: bool) -> str:
+        """Why the model is computed as a whole, which is always right: rows that stayed may read otherwise now."""
+        if any(between.has_other_columns for between in happened.values()):
+            ours = [column.name.lower() for column in self.lake.columns(self.name)]
+            for name, between in happened.items():
+                if why := self._reads.stale(between, ours):
+                    return f"{name}: {why}"
+        return self.shape.why if rows and isinstance(self.shape, Whole) else ""
 
     def _columns_matter(self, happened: Mapping[Name, Between], last: ChangePlan, state: State) -> bool:
-        """Whether other columns of the model may change its table; asked where no row has changed."""
-        if self._why_whole(happened):
-            return True
+        """Whether the model may have other columns than its table; asked where no row has changed."""
         if self.source.on_schema_change == IGNORE:
             return False
         return (
             last.model != self.model.digest
             or (last.columns and state.last_is_void)
-            or any(between.has_other_columns for between in happened.values())
+            or (self._reads.star and any(between.has_other_columns for between in happened.values()))
         )
-
-    def _why_whole(self, happened: Mapping[Name, Between]) -> str | None:
-        """Why the rows of this window do not tell what it changes: rows that stayed may read otherwise now."""
-        for name, between in happened.items():
-            if not between.has_other_columns:
-                continue
-            if between.reread:
-                return f"{', '.join(between.reread)} of {name} changed without its rows"
-            if back := between.added & {column.name.lower() for column in self.lake.columns(self.name)}:
-                return f"{', '.join(sorted(back))} of {name} is new, and the table has such a column already"
-            if takes_all_columns(self.model, str(self.name)):
-                return f"{name} has other columns now, and the model computes with all of them"
-        return None
 
     def _look_around(self, last: ChangePlan, state: State) -> None:
         """Once a run: what else has changed since the last one."""
         if self._looked:
             return
         self._looked = True
-        if last.built != self.model.digest:
+        if last.made_by(void=state.last_is_void) != self.model.digest:
             self._warn(
                 f"The SQL of {self.name}, or of a view that it reads, has changed since the table was built: rows that "
                 "do not change keep what the old SQL made; run with --full-refresh"
@@ -249,10 +252,8 @@ class ChangeWork:
             if place.name not in spans
         }
         self._happened = self._followed.between(plan.spans)
-        why = None if plan.replace else self._why_whole(self._happened)
         segments = {name: between.segments for name, between in self._happened.items()}
-        shape = self.shape if why is None else Whole(why)
-        self._whole = shape.why if isinstance(shape, Whole) and not plan.replace else ""
+        shape = Whole(plan.whole) if plan.whole else self.shape
         return merge.Change(self.model, shape, spans, segments, pinned, self.source.unique_key)
 
     def _replace(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
@@ -293,11 +294,16 @@ class ChangeWork:
         made = self._check_query(change.new(views))
         columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner)
         wanted = Difference(made, columns).retyped
+        misfits = [column for column in columns if column.name in wanted]
         self._misfits = [
-            f"{column.name} is {wanted[column.name]} in the model and {column.type} in the table"
-            for column in columns
-            if column.name in wanted
+            f"{column.name} is {wanted[column.name]} in the model and {column.type} in the table" for column in misfits
         ]
+        # What is too great for an integer is an error, and a text holds all: others may lose something on the way.
+        if any(column.type != "string" and {column.type, wanted[column.name]} - _INTEGERS for column in misfits):
+            self._warn(
+                f"{self.name}: {'; '.join(self._misfits)}, and values are cast; `on_schema_change: sync_all_columns` or "
+                "--full-refresh takes the model's type"
+            )
         return columns
 
     def _extent(self, views: Views, source: str, columns: Sequence[Column]) -> tuple[int, list[str]]:
@@ -375,22 +381,23 @@ class ChangeWork:
 
     def _of_columns(self, error: StatementError, plan: ChangePlan) -> PenstockError | None:
         """What Spark says of a value or a name, where it is a source's other columns that have brought it about."""
-        condition = error.condition or ""
-        if condition.startswith("CAST_") and self._misfits:
+        condition, said = error.condition or "", error.what.splitlines()[0]
+        if condition.startswith(("CAST_", "DATATYPE_MISMATCH")) and self._misfits:
             return PenstockError(
-                f"A value of {plan} does not fit the table: {'; '.join(self._misfits)}",
+                f"A value of {plan} does not fit: {said} The table and the model differ: {'; '.join(self._misfits)}",
                 where=str(self.name),
-                fix="Nothing was changed. Set `on_schema_change: sync_all_columns`, or run with --full-refresh.",
+                fix="No row was changed. Set `on_schema_change: sync_all_columns`, or run with --full-refresh.",
             )
         dropped = [
-            f"{', '.join(between.dropped)} of {name}" for name, between in self._happened.items() if between.dropped
+            f"{', '.join(sorted(between.dropped))} of {name}"
+            for name, between in self._happened.items()
+            if between.dropped
         ]
         if condition.startswith("UNRESOLVED_COLUMN") and dropped:
             return PenstockError(
-                f"The model can't be computed any more: {plan} has dropped {'; '.join(dropped)}. "
-                f"{error.what.splitlines()[0]}",
+                f"The model can't be computed any more: {plan} has dropped {'; '.join(dropped)}. {said}",
                 where=str(self.name),
-                fix="Nothing was changed. Take the column out of the SQL, or add it upstream again.",
+                fix="No row was changed. Take the column out of the SQL, or add it upstream again.",
             )
         return None
 
@@ -419,7 +426,7 @@ class ChangeWork:
             return
         rows = (written.rows_inserted, written.rows_updated, written.rows_deleted)
         if running.plan.rows or any(rows):
-            window = Merged(str(running.plan), *rows, running.seconds, written.version, self._whole)
+            window = Merged(str(running.plan), *rows, running.seconds, written.version, running.plan.whole)
             self.report.windows.append(window)
             self.on_window(window)
         self._step("summary")

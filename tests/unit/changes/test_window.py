@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from penstock.changes import ChangeSource
 from penstock.changes.plan import ChangePlan
-from penstock.changes.window import FEED, Gap, Segment, SourceLog, Span
+from penstock.changes.window import FEED, Gap, Segment, SourceLog, Span, _numbered
 from penstock.errors import PenstockError
 
 ADD = {"add": {"path": "x", "size": 1, "partitionValues": {}, "modificationTime": 1, "dataChange": True}}
@@ -86,15 +87,26 @@ def test_other_columns(tmp_path):
         tmp_path, [mapped], [gone], [metadata(ids="1 3")], [metadata("id:long n:double s:string", ids="1 3 4")]
     )
     assert not source.between(0, 1).has_other_columns
-    assert source.between(1, 2).dropped == ["n"]
+    assert source.between(1, 2).dropped == {"n"}
     assert source.between(2, 3).added == {"n"}
     again = source.between(1, 3)
-    assert (again.reread, again.added, again.dropped) == (["n"], set(), [])
+    assert (again.reread, again.added, again.dropped) == ({"n"}, set(), set())
     assert again.has_other_columns
-    assert (source.between(3, 4).reread, source.between(3, 4).added) == (["n"], {"s"})
+    assert (source.between(3, 4).reread, source.between(3, 4).added) == ({"n"}, {"s"})
     # What replaces a table has columns of its own: what was in the old ones is told row by row.
     replaced = log(tmp_path, [mapped], [metadata(ids="5 6", id="u"), ADD])
     assert not replaced.between(0, 2).has_other_columns
+    turned = log(tmp_path, [metadata("n:integer id:long")]).between(0, 1)
+    assert turned.has_other_columns
+    assert (turned.reread, turned.added, turned.dropped) == (set(), set(), set())
+
+
+def test_fields_inside_of_columns_have_numbers_too():
+    inner = {"type": "struct", "fields": [{"name": "x", "type": "long", "metadata": {"delta.columnMapping.id": 2}}]}
+    other = {"type": "struct", "fields": [{"name": "x", "type": "long", "metadata": {"delta.columnMapping.id": 3}}]}
+    both = {"type": "map", "keyType": inner, "valueType": {"type": "array", "elementType": other}}
+    fields = [{"name": "m", "type": both, "metadata": {"delta.columnMapping.id": 1}}]
+    assert _numbered(fields) == {1: ("m",), 2: ("m", "key", "x"), 3: ("m", "value", "element", "x")}
 
 
 def test_a_log_made_anew(tmp_path):
@@ -113,6 +125,8 @@ def test_a_plan_comes_back_as_it_was():
     plan = ChangePlan(4, 2, (span,), rows=False, model="m")
     assert ChangePlan.from_bytes(4, plan.to_bytes(), "here") == plan
     assert plan.position(void=False)["s.a"].end == 7
+    assert (plan.made_by(void=False), replace(plan, whole="w", built="b").made_by(void=False)) == ("", "m")
+    assert replace(plan, whole="w", built="b").made_by(void=True) == "b"
     assert (plan.position(void=True)["s.a"].end, plan.position(void=True)["s.a"].commit) == (3, "c3")
     with pytest.raises(PenstockError, match="one of files, not of changes"):
         ChangePlan.from_bytes(4, plan.to_bytes().replace(b'"changes"', b'"files"'), "here")
