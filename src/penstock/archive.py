@@ -14,17 +14,27 @@ from contextlib import suppress
 from penstock.jars import cache_folder
 
 _UNUSED_SECONDS, _UNFINISHED_SECONDS = 30 * 24 * 3600, 24 * 3600
+# Java 17 keeps, with a method, that its compilers have given it up: after a long life these are so many that the next
+# JVM interprets what it should compile, and takes twice as long.
+_LONG_LIFE_SECONDS = 300
 
 
 class ClassArchive:
     """The archive for one Java and one class path; a JVM that does not fit it runs without."""
 
-    def __init__(self, java: str, jars: list[str]) -> None:
-        binary = os.path.realpath(java)
-        identity = [binary, str(os.stat(binary).st_mtime_ns), *jars]
+    def __init__(self, java: str, spark_home: str, jars: list[str]) -> None:
+        binary, spark = os.path.realpath(java), os.path.join(spark_home, "jars")
+        made = [str(os.stat(path).st_mtime_ns) for path in (binary, spark) if os.path.exists(path)]
+        identity = [binary, spark, *made, *jars]
         key = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
         self.path = cache_folder().parent.parent / "classes" / f"{key}.jsa"
         self._written = self.path.with_suffix(f".{os.getpid()}")
+        self._began = time.monotonic()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the JVM is to write it as it ends."""
+        return not self.path.exists() and time.monotonic() - self._began < _LONG_LIFE_SECONDS
 
     def java_option(self) -> str | None:
         """Read the archive, or have it written as the JVM ends; None where it can't be kept."""

@@ -153,7 +153,7 @@ def _start(settings: SessionSettings) -> SparkSession:
     jars = list(settings.jars) or delta_jars(spark_home, java, settings.repositories)
     disk = local_disk_jar(spark_home, java, jars, folder) if _is_local(settings) else None
     jars += [disk] if disk else []
-    archive = ClassArchive(java, jars)
+    archive = ClassArchive(java, spark_home, jars)
     configuration = _configuration(settings, folder, jars, archive.java_option())
     if disk:
         configuration = LOCAL_DISK | configuration
@@ -167,11 +167,11 @@ def _start(settings: SessionSettings) -> SparkSession:
             from pyspark.sql import SparkSession
 
             _silence_python()
+            _spare_numpy()
             context = SparkContext(gateway=gateway, conf=spark_conf(configuration))
         except Exception as error:
             raise _start_failed(said, error) from error
-    atexit.register(archive.keep)
-    atexit.register(_end_gateway)
+    atexit.register(_end, archive, local=_is_local(settings))
     return SparkSession(context)
 
 
@@ -266,6 +266,51 @@ def _silence_python() -> None:
 
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+
+
+class _IfNumpy:
+    """A converter of numpy's values for Java, that looks at a value's type before it asks numpy."""
+
+    def __init__(self, converter: Any) -> None:
+        self._converter = converter
+
+    def can_convert(self, value: Any) -> bool:
+        ours = any(kind.__module__.partition(".")[0] == "numpy" for kind in type(value).__mro__)
+        return ours and self._converter.can_convert(value)
+
+    def convert(self, value: Any, client: Any) -> Any:
+        return self._converter.convert(value, client)
+
+
+def _spare_numpy() -> None:
+    """pyspark imports its tests and pandas, which takes a second, to ask whether a text is an array of numpy's."""
+    from py4j import protocol
+    from pyspark.sql.types import NumpyArrayConverter, NumpyScalarConverter
+
+    converters = protocol.INPUT_CONVERTER
+    for index, converter in enumerate(converters):
+        if isinstance(converter, (NumpyArrayConverter, NumpyScalarConverter)):
+            converters[index] = _IfNumpy(converter)
+
+
+def _end(archive: ClassArchive, *, local: bool) -> None:
+    """As the process ends: a JVM of its own that has nothing left to do or to write is not asked to tidy up."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return
+    if not local or archive.is_due or getattr(gateway, "proc", None) is None:
+        _end_gateway()
+        archive.keep()
+        return
+    context: Any = SparkContext._active_spark_context
+    if context is not None:
+        # Its thread would tell of the broken connection.
+        context._accumulatorServer.handle_error = lambda *_: None
+    gateway.shutdown()
+    gateway.proc.kill()
+    gateway.proc.wait()
 
 
 def _end_gateway() -> None:

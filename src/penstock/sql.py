@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -92,7 +94,7 @@ class Statement:
 
 def tokens(text: str) -> list[Token]:
     """The tokens of a text; none where sqlglot can't read it."""
-    found = _tokenize(text) or []
+    found = list(_tokenize(text) or ())
     # sqlglot keeps the rest of a command (OPTIMIZE, SHOW, …) as one string: read that on its own.
     if len(found) == 2 and is_string(found[1]) and _kind(found[0]) != "SELECT":
         head, rest = found
@@ -100,10 +102,7 @@ def tokens(text: str) -> list[Token]:
         if tail is None:
             return found
         offset = text.find(rest.text, head.end)
-        for token in tail:
-            token.start += offset
-            token.end += offset
-        return [head, *tail]
+        return [head, *(_moved(token, offset) for token in tail)]
     return found
 
 
@@ -115,13 +114,22 @@ def _kind(token: Token) -> str:
     return str(token.token_type.name)
 
 
-def _tokenize(text: str) -> list[Token] | None:
+def _moved(token: Token, offset: int) -> Token:
+    moved = copy(token)
+    moved.start += offset
+    moved.end += offset
+    return moved
+
+
+@lru_cache(maxsize=32)
+def _tokenize(text: str) -> tuple[Token, ...] | None:
+    """A statement is looked at half a dozen times on its way: its tokens are made once, and not to be changed."""
     # Not imported above: it takes half a second, and a run with nothing to do reads no SQL.
     from sqlglot import tokenize
     from sqlglot.errors import SqlglotError
 
     try:
-        return tokenize(text, read="spark")
+        return tuple(tokenize(text, read="spark"))
     except SqlglotError:
         return None
 

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -84,6 +85,9 @@ def test_what_one_process_makes_the_next_one_reads(project: Path) -> None:
     said = child.communicate(timeout=300)[0]
     assert child.returncode == 0, said
     assert sorted(row.double for row in lake.table("main.shown").collect()) == [0, 2, 4]
+    # Its JVM is ended without ceremony: that may neither be heard nor leave anything.
+    assert "Traceback" not in said
+    assert not list(Path(tempfile.gettempdir()).glob(f"penstock-{child.pid}-*"))
     litter = {path.name for path in project.iterdir()} - {
         "models",
         "dbt_project.yml",

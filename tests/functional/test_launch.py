@@ -43,6 +43,16 @@ def test_the_same_jvm(tmp_path: Path) -> None:
     assert [item for item in ours if item not in ("-Xmx300m", "-Dours=true")] == theirs
 
 
+def test_values_of_numpy_reach_java(tmp_path: Path) -> None:
+    """pyspark would import its tests and pandas to tell them; we look at their type first."""
+    import numpy as np
+    from pyspark.sql.functions import lit
+
+    spark = connect(str(tmp_path / "lake"), session=SESSION).spark
+    row = spark.range(1).select(lit(np.array([1, 2])), lit(np.int64(3)), lit("text")).collect()[0]
+    assert tuple(row) == ([1, 2], 3, "text")
+
+
 def test_what_a_killed_jvm_leaves_is_swept(tmp_path: Path) -> None:
     spark: Any = connect(str(tmp_path / "lake"), session=SESSION).spark
     temporary = Path(spark.sparkContext._jvm.java.lang.System.getProperty("java.io.tmpdir"))

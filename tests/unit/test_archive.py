@@ -13,11 +13,34 @@ from penstock.archive import ClassArchive
 DAY = 24 * 3600
 
 
-def test_what_is_not_used_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def spark_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
-    java = tmp_path / "java"
-    java.touch()
-    archive = ClassArchive(str(java), ["a.jar"])
+    (tmp_path / "java").touch()
+    (tmp_path / "spark" / "jars").mkdir(parents=True)
+    return tmp_path / "spark"
+
+
+def archive_of(spark_home: Path) -> ClassArchive:
+    return ClassArchive(str(spark_home.parent / "java"), str(spark_home), ["a.jar"])
+
+
+def test_of_a_short_life_only(spark_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = archive_of(spark_home)
+    assert archive.is_due
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 301)
+    assert not archive.is_due
+
+
+def test_other_jars_have_another(spark_home: Path) -> None:
+    before = archive_of(spark_home).path
+    os.utime(spark_home / "jars", (1, 1))
+    assert archive_of(spark_home).path != before
+
+
+def test_what_is_not_used_goes(spark_home: Path) -> None:
+    archive = archive_of(spark_home)
     assert archive.java_option() == f"-XX:ArchiveClassesAtExit={archive.path.with_suffix(f'.{os.getpid()}')}"
     folder = archive.path.parent
     ages = {"old.jsa": 31, "old.json": 31, "used.jsa": 29, "killed.4711": 2, "running.4712": 0, "local-disk-1.jar": 99}
@@ -33,3 +56,4 @@ def test_what_is_not_used_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "local-disk-1.jar",
     }
     assert archive.java_option() == f"-XX:SharedArchiveFile={archive.path}"
+    assert not archive.is_due
