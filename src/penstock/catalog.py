@@ -48,6 +48,10 @@ class Catalog:
             else:
                 self._attach(spark, lake, relation)
 
+    def attached(self, schema: str) -> set[Name]:
+        with self._lock:
+            return {name for name in self._attached if name.schema == schema}
+
     def attach_schema(self, spark: SparkSession, schema: str) -> None:
         with self._lock:
             if schema not in self._schemas:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -14,6 +15,7 @@ from penstock.errors import PenstockError
 
 _DELTA = version("delta-spark")
 _UNITY = "0.6.0"
+_SPARK = ".".join(version("pyspark").split(".")[:2])
 # Only what pyspark does not bring itself: Ivy would fetch 33 jars, 26 of them for nothing.
 _COORDINATES = (
     ("io.delta", "delta-spark_{spark}_2.13", _DELTA),
@@ -30,8 +32,18 @@ def cache_folder() -> Path:
     base = os.environ.get("PENSTOCK_CACHE") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "penstock"
     )
-    spark = ".".join(version("pyspark").split(".")[:2])
-    return Path(base) / "jars" / f"delta-{_DELTA}-spark-{spark}"
+    return Path(base) / "jars" / f"delta-{_DELTA}-spark-{_SPARK}"
+
+
+def given_jars(given: Sequence[str]) -> list[str]:
+    """The jars that the profile names."""
+    missing = [jar for jar in given if "://" not in jar and not os.path.exists(jar)]
+    if missing:
+        raise PenstockError(
+            f"`session.jars` names what is not there: {', '.join(missing)}",
+            fix="Name Delta's jars by their whole paths, or leave `session.jars` out to have them fetched.",
+        )
+    return list(given)
 
 
 def delta_jars(spark_home: str, java: str, repositories: tuple[str, ...] = ()) -> list[str]:
@@ -53,9 +65,8 @@ def _fetch(folder: Path, spark_home: str, java: str, repositories: tuple[str, ..
             fix="Set PENSTOCK_CACHE to a folder that can be written, or `session.jars` to the jars themselves.",
         ) from error
     try:
-        spark = ".".join(version("pyspark").split(".")[:2])
         (staging / "settings.xml").write_text(_settings(staging, repositories))
-        (staging / "ivy.xml").write_text(_module(spark))
+        (staging / "ivy.xml").write_text(_module())
         classpath = os.path.join(spark_home, "jars", "*")
         command = [java, "-cp", classpath, "org.apache.ivy.Main", "-warn"]
         command += ["-settings", str(staging / "settings.xml"), "-ivy", str(staging / "ivy.xml")]
@@ -94,9 +105,9 @@ def _settings(staging: Path, repositories: tuple[str, ...]) -> str:
     )
 
 
-def _module(spark: str) -> str:
+def _module() -> str:
     wanted = "".join(
-        f'<dependency org="{org}" name="{name.format(spark=spark)}" rev="{rev}" transitive="false"'
+        f'<dependency org="{org}" name="{name.format(spark=_SPARK)}" rev="{rev}" transitive="false"'
         ' conf="default->default"/>'
         for org, name, rev in _COORDINATES
     )

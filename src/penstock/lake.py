@@ -334,16 +334,29 @@ class Lake:
     ) -> View:
         """Make a view that every later process sees; Spark checks its SQL first."""
         self.check_writable()
+        self._refuse_cycle(name, query)
         documented = {column.lower(): text for column, text in (comments or {}).items()}
+        runner = runner or self.runner
         columns = tuple(
             Column(column.name, column.type, column.nullable, documented.get(column.name.lower(), column.comment))
-            for column in (runner or self.runner).columns_of(query)
+            for column in runner.columns_of(query)
         )
+        runner.check_view(name, query)
         view = View(query, columns, description, self._digests(self.mentioned(query) - {name}))
         self.create_schema(name.schema)
         self._keep_links(view)
         self.storage.write(f"{self._folder(name)}/{VIEW_FILE}", view.to_bytes())
         return view
+
+    def _refuse_cycle(self, name: Name, query: str, through: tuple[Name, ...] = ()) -> None:
+        """A view that reads itself, by way of others too, could be read by nobody."""
+        for read in self.mentioned(query) - set(through):
+            if read == name:
+                way = "".join(f" through {view}" for view in through)
+                raise PenstockError(f"The view {name} reads itself{way}", fix="Read what it is made from.")
+            relation = self.find(read)
+            if relation is not None and relation.kind == "view":
+                self._refuse_cycle(name, self.view(relation).sql, (*through, read))
 
     def view(self, relation: Relation) -> View:
         path = f"{self._folder(relation.name)}/{VIEW_FILE}"

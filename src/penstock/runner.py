@@ -19,6 +19,7 @@ from penstock.errors import CANCELLED, PenstockError, StatementError, Unsupporte
 from penstock.jvm import java_class
 from penstock.names import Name
 from penstock.relations import Link, Relation
+from penstock.storage import normalize
 from penstock.table import Column, Table
 from penstock.written import Written
 
@@ -103,7 +104,7 @@ class Runner:
         """Run one statement; a query comes back as a DataFrame that has not been read yet."""
         statement = sql.read(text)
         result = Result(query_id=str(uuid.uuid4()), statement=statement)
-        if statement.changes_data:
+        if not statement.only_reads:
             self.lake.check_writable()
         if self._by_the_lake(statement):
             return result
@@ -112,6 +113,8 @@ class Runner:
                 result.frame = self._write(statement, result.query_id)
                 result.written = self._written(statement, result.query_id)
             else:
+                if statement.verb == "SHOW":
+                    self._attach_shown(text)
                 result.frame = self._resolving(text)
         return result
 
@@ -301,9 +304,10 @@ class Runner:
         return self._resolving(text, replaced)
 
     def _link_named(self, statement: sql.Statement) -> Link | None:
-        if "LOCATION" not in statement.words:
+        if "LOCATION" not in statement.after:
             return None
-        return Link(sql.string_after(statement, "LOCATION"))
+        # Written down for readers in any folder.
+        return Link(normalize(sql.string_after(statement, "LOCATION")))
 
     def _resolving(self, text: str, replaced: Collection[Name] = ()) -> DataFrame:
         """Give the text to Spark, with the names that it needs attached; not those of views that it replaces."""
@@ -318,6 +322,24 @@ class Runner:
                     raise from_spark(error, text) from error
                 tried.add(name)
                 self._catalog.attach(self.spark, self.lake, [name])
+
+    def _attach_shown(self, text: str) -> None:
+        """SHOW lists what Spark knows of: have it know what there is on disk."""
+        shown = sql.shown(text)
+        for schema in self.lake.schemas() if shown.schemas else []:
+            self._catalog.attach_schema(self.spark, schema.lower())
+        if shown.relations_of is not None:
+            schema = shown.relations_of.lower()
+            self._catalog.attach_schema(self.spark, schema)
+            on_disk = {relation.name for relation in self.lake.relations(schema)}
+            self._catalog.attach(self.spark, self.lake, on_disk | self._catalog.attached(schema))
+
+    def check_view(self, name: Name, query: str) -> None:
+        """Have Spark make a view under another name, and forget it: what it refuses could be read by nobody."""
+        tried = Name(name.schema, f"{name.identifier}__{uuid.uuid4().hex[:8]}")
+        self._catalog.attach_schema(self.spark, name.schema)
+        self._resolving(f"create view {tried.sql} as\n{query}")
+        self._resolving(f"drop view {tried.sql}")
 
     def _missing(self, error: Exception) -> Name | None:
         if condition_of(error) != "TABLE_OR_VIEW_NOT_FOUND":
@@ -338,29 +360,50 @@ class Runner:
                 lake.create_schema(statement.parts[-1])
                 return True
             if verb == "DROP":
-                lake.drop_schema(statement.parts[-1], cascade="CASCADE" in statement.words)
+                lake.drop_schema(statement.parts[-1], cascade="CASCADE" in statement.after)
                 return True
             return False
         target = statement.target
         if target is None:
             return False
         if verb == "DROP" and kind in ("TABLE", "VIEW"):
-            lake.drop(target, missing_ok="EXISTS" in statement.words)
+            self._refuse_other_kind(statement, target)
+            lake.drop(target, missing_ok="EXISTS" in statement.before)
             return True
-        if verb == "ALTER" and "RENAME" in statement.words and "COLUMN" not in statement.words:
+        if verb == "ALTER" and statement.after[:2] == ("RENAME", "TO"):
             lake.rename(target, Name.parse(sql.text_after(statement, "RENAME", "TO")))
             return True
         if verb == "CREATE" and kind == "VIEW":
-            if "EXISTS" in statement.words and lake.find(target) is not None:
-                return True
-            view = sql.view_text(statement)
-            query = view.query
-            if view.columns:
-                names = ", ".join(f"`{column}`" for column in view.columns)
-                query = f"select * from (\n{query}\n) as v({names})"
-            lake.create_view(target, query, description=view.comment, runner=self)
-            return True
+            return self._view(statement, target)
+        if verb == "ALTER" and kind == "VIEW":
+            raise PenstockError(
+                "ALTER VIEW would be forgotten with this process", where=str(target), fix="Use CREATE OR REPLACE VIEW."
+            )
         return False
+
+    def _view(self, statement: sql.Statement, target: Name) -> bool:
+        if (found := self.lake.find(target)) is not None:
+            if "EXISTS" in statement.before:
+                return True
+            self._refuse_other_kind(statement, target)
+            if "REPLACE" not in statement.before:
+                raise PenstockError(f"There is a {found.kind} {target} already", fix="Use CREATE OR REPLACE VIEW.")
+        view = sql.view_text(statement)
+        query = view.query
+        if view.columns:
+            names = ", ".join(f"`{column}`" for column in view.columns)
+            query = f"select * from (\n{query}\n) as v({names})"
+        self.lake.create_view(target, query, description=view.comment, runner=self)
+        return True
+
+    def _refuse_other_kind(self, statement: sql.Statement, target: Name) -> None:
+        """As Spark does: what is named a view is no table, and the other way round."""
+        found = self.lake.find(target)
+        if found is not None and (found.kind == "view") != (statement.object == "VIEW"):
+            raise PenstockError(
+                f"{target} is a {found.kind}: {statement.verb} {statement.object} does not take it",
+                fix=f"Use DROP {'VIEW' if found.kind == 'view' else 'TABLE'} first.",
+            )
 
     @contextmanager
     def configured(self, conf: Mapping[str, str]) -> Iterator[None]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.archive import ClassArchive
 from penstock.errors import PenstockError
-from penstock.jars import delta_jars
+from penstock.jars import delta_jars, given_jars
 from penstock.launch import Launch, spark_conf
 from penstock.local_disk import LOCAL_DISK, local_disk_jar
 from penstock.memory import driver_memory
@@ -150,7 +150,7 @@ def _start(settings: SessionSettings) -> SparkSession:
     _sweep()
     folder = tempfile.mkdtemp(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    jars = list(settings.jars) or delta_jars(spark_home, java, settings.repositories)
+    jars = given_jars(settings.jars) or delta_jars(spark_home, java, settings.repositories)
     disk = local_disk_jar(spark_home, java, jars, folder) if _is_local(settings) else None
     jars += [disk] if disk else []
     archive = ClassArchive(java, spark_home, jars)
@@ -197,6 +197,8 @@ def _configuration(
         # What each query looks like is written down for the UI, though there is none: shortly.
         "spark.sql.ui.explainMode": "simple",
         "spark.log.level": "ERROR",
+        # Files in `day=…/` folders are asked of the disk: an in-memory catalog knows of no partition, and has no rows.
+        "spark.sql.hive.manageFilesourcePartitions": "false",
         # Reading a list of more than 32 files would run a job just to list them.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     }
@@ -264,7 +266,8 @@ def _silence_python() -> None:
     """pyspark prints each failing query's context, and py4j each broken pipe, to stderr."""
     from pyspark.logger import PySparkLogger
 
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 

@@ -55,6 +55,9 @@ _BEFORE_A_NAME = {
     "WITH",
     "EVOLUTION",
 }
+# What changes nothing on disk, besides queries.
+_OF_THE_SESSION = {"SET", "RESET", "USE", "DECLARE", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "ADD"}
+_A_QUERY = {"SELECT", "VALUES", "FROM"}
 _TEMPORARY = {"TEMPORARY", "TEMP", "GLOBAL"}
 _OBJECTS = {"TABLE", "VIEW", "SCHEMA", "DATABASE", "NAMESPACE", "FUNCTION"}
 _OPENING, _CLOSING = {"(", "[", "{"}, {")", "]", "}"}
@@ -72,8 +75,10 @@ class Statement:
     parts: tuple[str, ...] = ()
     """The dotted name of what it writes, as written."""
     temporary: bool = False
-    words: tuple[str, ...] = ()
-    """The statement's own words outside of parentheses and strings, in capitals."""
+    before: tuple[str, ...] = ()
+    """Its words before that name, in capitals."""
+    after: tuple[str, ...] = ()
+    """Its own words after that name, outside of quotes and parentheses: those of a query in it are not its own."""
     after_name: int = 0
     """Where the text goes on after that name."""
 
@@ -84,6 +89,11 @@ class Statement:
     @property
     def changes_data(self) -> bool:
         return self.verb in _WRITES and not (self.verb == "CREATE" and self.temporary)
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether it is known to change nothing on disk: a script, or a command that is new, is not."""
+        return self.is_query or self.verb in _OF_THE_SESSION or (self.verb == "CREATE" and self.temporary)
 
     @property
     def target(self) -> Name | None:
@@ -179,6 +189,7 @@ def read(text: str) -> Statement:
         else:
             break
         index += 1
+    before = tuple(token.text.upper() for token in outer[start:index])
     parts, end = _dotted(outer, index)
     return Statement(
         text,
@@ -186,7 +197,8 @@ def read(text: str) -> Statement:
         object=kind,
         parts=tuple(parts),
         temporary=temporary,
-        words=tuple(token.text.upper() for token in outer if not is_string(token)),
+        before=before,
+        after=tuple(token.text.upper() for token in _clauses(text, outer, end)),
         after_name=end,
     )
 
@@ -229,7 +241,7 @@ def bind(text: str, name: str, relation: str) -> str:
 
 def with_location(statement: Statement, location: str) -> str:
     """CREATE TABLE with the folder where its relation lies, unless it names one itself."""
-    if "LOCATION" in statement.words:
+    if "LOCATION" in statement.after:
         return statement.text
     literal = "'" + location.replace("\\", "\\\\").replace("'", "\\'") + "'"
     outer = list(_outer(tokens(statement.text)))
@@ -300,6 +312,32 @@ def view_text(statement: Statement) -> ViewText:
     raise PenstockError("CREATE VIEW without AS", where=".".join(statement.parts))
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a SHOW lists, as far as it is the lake's."""
+
+    schemas: bool = False
+    relations_of: str | None = None
+    """The schema whose relations it lists."""
+
+
+def shown(text: str) -> Shown:
+    """What a SHOW is about.
+
+    >>> shown("show tables in silver like 'a*'"), shown("show schemas")
+    (Shown(schemas=False, relations_of='silver'), Shown(schemas=True, relations_of=None))
+    """
+    found = tokens(text)
+    words = [token.text.upper() for token in found]
+    if words[1:2] and words[1] in ("SCHEMAS", "DATABASES", "NAMESPACES"):
+        return Shown(schemas=True)
+    if words[1:2] and words[1] in ("TABLES", "TABLE", "VIEWS"):
+        at = next((index for index, word in enumerate(words) if word in ("IN", "FROM")), None)
+        if at is not None:
+            return Shown(relations_of=_dotted(found, at + 1)[0][-1])
+    return Shown()
+
+
 def selected(text: str) -> list[str] | None:
     """The names of a query's columns, in lower case; None where only Spark can tell.
 
@@ -331,6 +369,20 @@ def _outer(found: list[Token]) -> Iterator[Token]:
             depth += 1
 
 
+def _clauses(text: str, outer: list[Token], begin: int) -> Iterator[Token]:
+    """The unquoted words from here on, up to the query that a statement may end with."""
+    last = ""
+    for token in outer:
+        if token.start < begin or is_string(token) or text[token.start] == "`":
+            continue
+        word = token.text.upper()
+        # VERSION AS OF goes on.
+        if word in _A_QUERY or (word == "AS" and last not in ("VERSION", "TIMESTAMP")):
+            return
+        yield token
+        last = word
+
+
 def _dotted(found: list[Token], index: int) -> tuple[list[str], int]:
     parts: list[str] = []
     end = 0
@@ -349,8 +401,8 @@ def _first_word(text: str) -> str:
 
 
 def text_after(statement: Statement, *words: str) -> str:
-    """The text that follows a run of words, to the end of the statement."""
-    outer = list(_outer(tokens(statement.text)))
+    """The text that follows a run of words after the statement's name, to its end."""
+    outer = [token for token in _outer(tokens(statement.text)) if token.start >= statement.after_name]
     for index in range(len(outer) - len(words)):
         if tuple(token.text.upper() for token in outer[index : index + len(words)]) == words:
             return statement.text[outer[index + len(words)].start :].strip().rstrip(";")
@@ -358,9 +410,9 @@ def text_after(statement: Statement, *words: str) -> str:
 
 
 def string_after(statement: Statement, word: str) -> str:
-    """The string literal that follows a word."""
-    outer = list(_outer(tokens(statement.text)))
+    """The string literal that follows a word after the statement's name."""
+    outer = [token for token in _outer(tokens(statement.text)) if token.start >= statement.after_name]
     for token, after in pairwise(outer):
-        if token.text.upper() == word and is_string(after):
+        if token.text.upper() == word and not is_string(token) and is_string(after):
             return after.text
     raise PenstockError(f"{word} has no text in quotes", where=statement.text[:80])

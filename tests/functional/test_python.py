@@ -11,7 +11,7 @@ from dbt.tests.util import run_dbt
 import penstock
 from penstock.errors import PenstockError, StatementError
 from penstock.names import Name
-from penstock.relations import Relation
+from penstock.relations import Link, Relation
 from tests.conftest import SESSION
 
 README = Path(__file__).parents[2] / "README.md"
@@ -63,6 +63,67 @@ def test_views_and_drops_outlive_the_process(lake: penstock.Lake) -> None:
     assert [str(found) for found in other.tables()] == ["gold.few"]
     with pytest.raises(StatementError, match="TABLE_OR_VIEW_NOT_FOUND"):
         other.sql("select * from silver.orders")
+
+
+def test_a_view_that_nobody_could_read_is_not_made(lake: penstock.Lake) -> None:
+    lake.sql("create view silver.v as select id from silver.orders")
+    lake.sql("create view silver.w as select id from silver.v")
+    lake.sql("create temporary view here as select 1 as id")
+    for query, said in {
+        "select a.id, b.id from silver.orders a join silver.orders b": "COLUMN_ALREADY_EXISTS",
+        "select id from silver.w": "reads itself through silver.w",
+        "select id from here": "INVALID_TEMP_OBJ_REFERENCE",
+    }.items():
+        with pytest.raises(PenstockError, match=said):
+            lake.sql(f"create or replace view silver.v as {query}")
+    with pytest.raises(PenstockError, match="INVALID_SCHEMA_OR_RELATION_NAME"):
+        lake.sql("create view silver.`a-b` as select 1 as id")
+    assert lake.sql("select * from silver.w where id < 2 order by id").collect() == [(0,), (1,)]
+    assert [str(found) for found in lake.tables()] == ["silver.orders", "silver.v", "silver.w"]
+    assert [row.viewName for row in lake.sql("show views in silver").collect() if "__" in row.viewName] == []
+
+
+def test_a_table_is_no_view(lake: penstock.Lake) -> None:
+    lake.sql("create view silver.v as select id from silver.orders")
+    for text in (
+        "drop view silver.orders",
+        "drop table silver.v",
+        "create or replace view silver.orders as select 1 as gone",
+        "create view silver.v as select 1 as gone",
+        "alter view silver.v as select 1 as gone",
+    ):
+        with pytest.raises(PenstockError):
+            lake.sql(text)
+    lake.sql("create view if not exists silver.v as select 1 as gone")
+    assert lake.sql("select * from silver.v").columns == ["id"]
+    lake.sql("create or replace view silver.v as select id + 100 as id from silver.orders where exists (select 1)")
+    assert lake.sql("select min(id) from silver.v").first()[0] == 100
+    assert count(lake) == 10
+
+
+def test_columns_with_the_names_of_clauses(lake: penstock.Lake) -> None:
+    lake.sql("create or replace table silver.places as select 'Berlin' as location, 1 as `exists`")
+    lake.sql("create table silver.more as select * from silver.places where location = 'Berlin' and `exists` = 1")
+    assert lake.table("silver.more").collect() == [("Berlin", 1)]
+    assert not (Path(lake.root) / "silver" / "more" / "_link.json").exists()
+
+
+def test_show_tells_what_is_on_disk(lake: penstock.Lake) -> None:
+    other = penstock.connect(lake.root, session=SESSION)
+    other.sql("create view gold.v as select id from silver.orders")
+    assert {"silver", "gold"} <= {row.namespace for row in lake.sql("show schemas").collect()}
+    assert [row.tableName for row in lake.sql("show tables in gold").collect()] == ["v"]
+    other.drop(Name("gold", "v"))
+    assert lake.sql("show tables in gold").collect() == []
+
+
+def test_files_in_folders_of_partitions(lake: penstock.Lake, tmp_path: Path) -> None:
+    rows = lake.sql("select id, concat('d', id % 2) as day from silver.orders")
+    for format in ("parquet", "json"):
+        rows.write.partitionBy("day").format(format).save(str(tmp_path / format))
+        lake.link(Name("raw", format), Link(str(tmp_path / format), format))
+        found = lake.sql(f"select day, count(*) from raw.{format} group by day order by day").collect()
+        assert found == [("d0", 5), ("d1", 5)]
 
 
 def test_a_table_dropped_and_made_anew_by_another_is_the_new_one(lake: penstock.Lake) -> None:
@@ -180,7 +241,9 @@ def test_read_only_reads(lake: penstock.Lake) -> None:
     assert count(reader) == 10
     reader.sql("create temporary view t as select * from silver.orders")
     assert reader.sql("select * from t").count() == 10
-    for statement in ("insert into silver.orders values (1, 'a')", "create schema x", "vacuum silver.orders"):
+    for statement in ("insert into silver.orders values (1, 'a')", "create schema x", "vacuum silver.orders",
+                      "begin delete from silver.orders; end", "execute immediate 'delete from silver.orders'",
+                      "generate symlink_format_manifest for table silver.orders"):  # fmt: skip
         with pytest.raises(PenstockError, match="reading only"):
             reader.sql(statement)
 

@@ -42,6 +42,29 @@ def test_a_statement_is_read(text: str, expected: tuple[str, str | None, str | N
     assert statement.changes_data != statement.is_query
 
 
+OWN_WORDS = [
+    ("create table s.t as select 'Berlin' as location, `location` from x", ("OR",), ()),
+    ("create or replace table s.t using delta location 'p' as select 1 as location", ("OR", "REPLACE"), ("LOCATION",)),
+    ("create table s.t (location string) using delta", (), ()),
+    ("create table s.t shallow clone s.u version as of 3 location 'p'", (), ("VERSION", "LOCATION")),
+    ("create or replace view s.v as select 1 where exists (select 1)", ("REPLACE",), ()),
+    ("create view if not exists s.v as select 1", ("EXISTS",), ()),
+    ("drop table if exists s.t", ("EXISTS",), ()),
+    ("drop schema s cascade", (), ("CASCADE",)),
+    ("drop schema `cascade`", (), ()),
+    ("alter table s.t rename to s.`column`", (), ("RENAME", "TO")),
+]
+
+
+@pytest.mark.parametrize(("text", "before", "after"), OWN_WORDS)
+def test_a_statements_own_words(text: str, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+    """Those of its query are not: a column may be called `location`."""
+    statement = sql.read(text)
+    known = {"REPLACE", "EXISTS", "LOCATION", "CASCADE", "RENAME", "TO", "VERSION", "COLUMN"}
+    assert set(statement.before) & known == set(before) & known
+    assert set(statement.after) & known == set(after)
+
+
 def test_a_temporary_view_changes_nothing_on_disk() -> None:
     statement = sql.read("create or replace temporary view x as select 1")
     assert statement.temporary
