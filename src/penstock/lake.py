@@ -415,7 +415,9 @@ class Lake:
         cloned = Table.open(join(self.root, folder), self.storage_options)
         number = Table.open(relation.location, self.storage_options).mark
         if number is not None:
-            cloned.commit_mark(number)
+            from penstock.journal import note_of
+
+            cloned.commit_mark(number, note=note_of("clone"))
 
     # Where things lie
 

@@ -59,10 +59,13 @@ def from_in(level: list[Token]) -> int | None:
     return None
 
 
-def is_clause(token: Token) -> bool:
+def begins_at(level: list[Token], index: int) -> bool:
+    """Whether a clause begins here; `t.limit` is a column."""
+    token = level[index]
     # GROUP BY is one token.
     word = token.text.upper().partition(" ")[0]
-    return word in _CLAUSES and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
+    named = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or level[index - 1].token_type == TokenType.DOT
+    return word in _CLAUSES and not named
 
 
 def items(text: str, level: list[Token]) -> list[str]:

@@ -19,10 +19,15 @@ from sqlglot import exp
 from penstock import sql
 from penstock.changes import clauses
 from penstock.errors import PenstockError
-from penstock.names import quote
 
 if TYPE_CHECKING:
     from penstock.changes.model import ChangeModel
+
+
+_GENERATORS = {
+    "EXPLODE", "EXPLODE_OUTER", "POSEXPLODE", "POSEXPLODE_OUTER", "INLINE", "INLINE_OUTER", "STACK", "JSON_TUPLE",
+    "VARIANT_EXPLODE", "VARIANT_EXPLODE_OUTER", "UNNEST",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,11 +63,12 @@ class Core:
 
         node: exp.Expr = tree
         keys = [key.lower() for key in unique_key]
-        depth = 0
+        depth, multiplies = 0, False
         while True:
             if isinstance(node, exp.Subquery) and not node.args.get("alias"):
                 node = node.this
                 continue
+            multiplies |= isinstance(node, exp.Select) and any(map(_generates, node.expressions))
             inner = _wrapped(node)
             if inner is None:
                 break
@@ -77,15 +83,18 @@ class Core:
             return f"it is a {node.key.upper()}"
         if node.args.get("pivots") or node.args.get("windows"):
             return "it has PIVOT or WINDOW"
-        projections = [_projection(node, key) for key in keys]
-        grouped = _refuse_other_keys(node, keys, projections, where)
-        if isinstance(grouped, str):
-            return grouped
         source = node.args.get("from_")
         joins = node.args.get("joins") or []
+        scope = _Scope.of(model, node)
+        projections = [_projection(node, key) for key in keys]
+        grouped = _refuse_other_keys(node, keys, projections, scope, where)
+        if isinstance(grouped, str):
+            return grouped
         if source is None:
             return "it reads no table"
-        for part in (*node.expressions, node.args.get("where"), *(join.args.get("on") for join in joins)):
+        clauses_of = (node.args.get(clause) for clause in ("where", "having", "qualify", "group"))
+        on = (join.args.get("on") for join in joins)
+        for part in (*node.expressions, *clauses_of, *on, *(node.args.get("laterals") or [])):
             if part is not None and next(part.find_all(exp.Query), None) is not None:
                 return "it has a subquery in an expression"
         leaves = [_leaf(model, source.this, "", None, places_in(source.this))]
@@ -103,7 +112,7 @@ class Core:
             return "it has a LATERAL VIEW beside an outer join"
         for key, projection in zip(keys, projections):
             if projection is None:
-                read = _leaves_of(exp.column(key), leaves)
+                read = _leaves_of(_by_star(node, key, leaves), leaves)
             else:
                 aliases = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
                 bare = projection.unalias()
@@ -120,7 +129,7 @@ class Core:
                 named = [exp.column(item.name) for item in join.args.get("using") or []]
                 if any(_leaves_of(part, leaves) & missing for part in (*([on] if on is not None else []), *named)):
                     return "an inner join comes after an outer one and depends on it"
-        return cls._cut(model, node, depth, keys, projections, leaves, sided, grouped)
+        return cls._cut(model, node, depth, keys, projections, leaves, sided, grouped and not multiplies)
 
     @classmethod
     def _cut(
@@ -141,7 +150,7 @@ class Core:
         from_at = clauses.from_in(outer)
         if from_at is None:
             return "its FROM can't be found"
-        after = [i for i, token in enumerate(outer) if i > from_at and clauses.is_clause(token)]
+        after = [i for i in range(from_at + 1, len(outer)) if clauses.begins_at(outer, i)]
         stop = outer[after[0]].start if after else found[end - 1].end + 1
         where_text = ""
         if after and outer[after[0]].text.upper() == "WHERE":
@@ -152,7 +161,7 @@ class Core:
         if len(items) != len(node.expressions) or len(clauses.sided_joins(from_text)) != sided:
             return "its parts can't be told apart"
         cut = [
-            (quote(key) if projection is None else items[_index(node, projection)], key)
+            (_by_star(node, key, leaves).sql("spark") if projection is None else items[_index(node, projection)], key)
             for key, projection in zip(keys, projections)
         ]
         return cls(model, tuple(cut), tuple(leaves), from_text, where_text, one_row_a_key, _is_grouped(node))
@@ -195,26 +204,92 @@ def _projection(select: exp.Select, key: str) -> exp.Expr | None:
 
 
 def _plain_name(select: exp.Select, key: str) -> str | None:
+    """What a key is called in the subquery that a SELECT reads; None where it is more than a column of it."""
     item = _projection(select, key)
     if item is None:
         return key if select.is_star else None
     bare = item.unalias()
-    return bare.name.lower() if isinstance(bare, exp.Column) else None
+    if not isinstance(bare, exp.Column):
+        return None
+    # A part of a struct looks like a column of a table.
+    qualifier = [part.name.lower() for part in bare.parts[:-1]]
+    return bare.name.lower() if qualifier in ([], [select.args["from_"].this.alias.lower()]) else None
+
+
+def _by_star(select: exp.Select, key: str, leaves: Sequence[Leaf]) -> exp.Column:
+    """The column that a key is where it comes by a star; of `a.*`, a's."""
+    stars = {item.table.lower() for item in select.expressions if isinstance(item, exp.Column) and item.is_star}
+    having = [leaf.alias for leaf in leaves if leaf.alias in stars and (leaf.columns is None or key in leaf.columns)]
+    return exp.column(key, table=having[0] if len(having) == 1 else None, quoted=True)
+
+
+def _generates(part: exp.Expr) -> bool:
+    """Whether an item of a SELECT makes several rows of one."""
+    functions = part.find_all(exp.Func)
+    names = {(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper() for node in functions}
+    return bool(names & _GENERATORS)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What the columns of a SELECT stand for."""
+
+    leaves: tuple[Leaf, ...]
+    named: frozenset[str]
+    """The columns of USING, which go without a table."""
+    merged: frozenset[str]
+    """Those that are the same in all tables, because all joins are inner ones."""
+
+    @classmethod
+    def of(cls, model: ChangeModel, node: exp.Select) -> _Scope:
+        source, joins = node.args.get("from_"), node.args.get("joins") or []
+        read = [*([source.this] if source is not None else []), *(join.this for join in joins)]
+        leaves = tuple(_leaf(model, part, "", None, []) for part in read)
+        named = frozenset(column.name.lower() for join in joins for column in join.args.get("using") or [])
+        inner = all(_kind(join) == "" for join in joins)
+        return cls(leaves, named, named if inner else frozenset())
+
+    def spelled(self, expression: exp.Expr) -> str:
+        """The same for the same value, whichever way its columns are qualified."""
+        bare = expression.unnest()
+        if isinstance(bare, exp.Column):
+            return self._column(bare)
+        tree = bare.copy().transform(lambda node: exp.var(self._column(node)) if type(node) is exp.Column else node)
+        return tree.sql("spark", normalize=True, identify=False).lower()
+
+    def has(self, name: str) -> bool:
+        return bool(self._readers(name))
+
+    def _readers(self, name: str) -> list[int]:
+        return [index for index, leaf in enumerate(self.leaves) if leaf.columns is None or name in leaf.columns]
+
+    def _column(self, column: exp.Column) -> str:
+        *qualifier, name = [part.name.lower() for part in column.parts]
+        if name in self.merged and len(qualifier) < 2:
+            return name
+        if not qualifier:
+            readers = self._readers(name)
+            alone = readers[:1] if name in self.named or len(readers) == 1 else []
+        else:
+            alone = [index for index, leaf in enumerate(self.leaves) if [leaf.alias] == qualifier]
+        # What is of no table alone is a part of a struct, or as it stands.
+        return f"leaf_{alone[0]}_{name}" if len(alone) == 1 else ".".join([*qualifier, name])
 
 
 def _refuse_other_keys(
-    node: exp.Select, keys: list[str], projections: Sequence[exp.Expr | None], where: str
+    node: exp.Select, keys: list[str], projections: Sequence[exp.Expr | None], scope: _Scope, where: str
 ) -> bool | str:
     """Whether the grouping makes the key unique; aggregates and windows that mix keys are refused."""
     for key, projection in zip(keys, projections):
         if projection is None and not node.is_star:
             raise PenstockError(f"`unique_key` names {key}, and the model's result has no such column", where=where)
     shown = [
-        key if projection is None else _spelled(projection.unalias()) for key, projection in zip(keys, projections)
+        scope.spelled(_by_star(node, key, scope.leaves) if projection is None else projection.unalias())
+        for key, projection in zip(keys, projections)
     ]
     parts = [*node.expressions, *([node.args["qualify"]] if node.args.get("qualify") else [])]
     for window in (window for part in parts for window in _own(part, exp.Window)):
-        by = {_spelled(item) for item in window.args.get("partition_by") or []}
+        by = {scope.spelled(item) for item in window.args.get("partition_by") or []}
         if not set(shown) <= by:
             raise PenstockError(
                 f"A window function looks across keys: PARTITION BY lacks {', '.join(keys)}",
@@ -236,9 +311,9 @@ def _refuse_other_keys(
     if group.args.get("rollup") or group.args.get("cube") or group.args.get("grouping_sets"):
         return "it has ROLLUP, CUBE or GROUPING SETS"
     if group.args.get("all"):
-        grouped = {_spelled(item.unalias()) for item in node.expressions if not item.find(exp.AggFunc)}
+        grouped = {scope.spelled(item.unalias()) for item in node.expressions if not item.find(exp.AggFunc)}
     else:
-        grouped = {_spelled(_meant(node, item)) for item in group.expressions}
+        grouped = {scope.spelled(_meant(node, item, scope)) for item in group.expressions}
     absent = [key for key, spelled in zip(keys, shown) if spelled not in grouped]
     if absent:
         raise _no_key(absent, "GROUP BY lacks it", where)
@@ -262,25 +337,18 @@ def _no_key(keys: list[str], why: str, where: str) -> PenstockError:
     )
 
 
-def _meant(node: exp.Select, item: exp.Expr) -> exp.Expr:
-    """What an item of GROUP BY stands for: a position, an alias, or itself."""
+def _meant(node: exp.Select, item: exp.Expr, scope: _Scope) -> exp.Expr:
+    """What an item of GROUP BY stands for: a position, an alias that is no column's name, or itself."""
     if isinstance(item, exp.Literal) and item.is_int:
         at = int(item.this) - 1
         return node.expressions[at].unalias() if 0 <= at < len(node.expressions) else item
-    if isinstance(item, exp.Column) and not item.table:
+    if isinstance(item, exp.Column) and not item.table and not scope.has(item.name.lower()):
         named = next(
             (e for e in node.expressions if isinstance(e, exp.Alias) and e.alias.lower() == item.name.lower()), None
         )
         if named is not None and not named.this.find(exp.AggFunc):
             return cast("exp.Expr", named.this)
     return item
-
-
-def _spelled(expression: exp.Expr) -> str:
-    """The same for the same column, whichever way it is qualified."""
-    if isinstance(expression, exp.Column):
-        return expression.name.lower()
-    return expression.sql("spark", normalize=True, identify=False).lower()
 
 
 def _kind(join: exp.Join) -> str | None:

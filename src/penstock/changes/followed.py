@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from penstock.changes.model import ChangeModel
+from penstock.changes.shape import Keys, Rows
 from penstock.changes.source import ChangeSource
 from penstock.changes.window import Between, Gap, SourceLog, Span
 from penstock.errors import PenstockError
@@ -35,6 +36,7 @@ class Followed:
                 where=where,
                 fix="Use another strategy.",
             )
+        self._model = model
         self._options = lake.storage_options
         self._logs = {
             name: SourceLog(str(name), read[name], self._options, linked=name in lake.links) for name in wanted
@@ -90,6 +92,18 @@ class Followed:
             raise Gap(f"The plan was made for other sources ({', '.join(map(str, spans))})", where=where)
         for name, span in spans.items():
             self._logs[name].check_continuous(span, self._version(span))
+
+    def why_whole(self, shape: Rows | Keys) -> str:
+        """Why changes alone do not tell which rows go: what a row was made from may be gone from a table that is not
+        followed. Where such a table is the right side of a LEFT JOIN, no row depends on it."""
+        followed = {index for index, place in enumerate(self._model.places) if place.name in self._logs}
+        if len(followed) == len(self._model.places) and not self._model.reads_files:
+            return ""
+        if isinstance(shape, Keys):
+            others = [leaf for leaf in shape.core.leaves if not leaf.places or set(leaf.places) - followed]
+            if all(leaf.join == "LEFT" for leaf in others):
+                return ""
+        return "it joins what is not followed other than by LEFT JOIN"
 
     def have_moved_on(self, spans: Iterable[Span]) -> bool:
         return any(self._version(span) > span.end for span in spans)

@@ -43,6 +43,8 @@ class ChangeModel:
 
     text: str
     places: tuple[Place, ...]
+    reads_files: bool = False
+    """Whether it also reads raw files, or a table at a version that it names itself."""
 
     @classmethod
     def read(cls, lake: Lake, text: str, target: Name) -> ChangeModel:
@@ -52,7 +54,9 @@ class ChangeModel:
         # A CTE's own places are not read, only those of its copies.
         used = [int(number) for number in _PLACES.findall(expanded)]
         renumbered = _PLACES.sub(lambda found: f"{PLACE}{used.index(int(found.group(1)))}", expanded)
-        return cls(renumbered, tuple(expansion.places[number] for number in used))
+        tables = parse(renumbered, str(target)).find_all(exp.Table)
+        others = any(isinstance(table.this, exp.Identifier) and not table.name.startswith(PLACE) for table in tables)
+        return cls(renumbered, tuple(expansion.places[number] for number in used), others)
 
     def bind(self, relations: Sequence[str]) -> str:
         """The SQL that reads these relations, one for each place."""
@@ -66,6 +70,12 @@ class ChangeModel:
 
 
 def parse(text: str, where: str) -> exp.Expr:
+    if any(token.text == "|>" for token in sql.tokens(text)) or text.split(None, 1)[:1] in (["from"], ["FROM"]):
+        raise PenstockError(
+            "A query that begins with FROM or has pipes (|>) can't be taken apart, so its changes can't be followed",
+            where=where,
+            fix="Write it as SELECT … FROM.",
+        )
     try:
         return parse_one(text, read="spark")
     except SqlglotError as error:

@@ -32,6 +32,8 @@ class ChangePlan:
     """A digest of the model's SQL."""
     built: str = ""
     """The same of what rows that do not change in it were made by."""
+    key: tuple[str, ...] = ()
+    """The columns that tell its rows apart."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
 
     def position(self, *, void: bool) -> dict[str, Span]:
@@ -72,6 +74,7 @@ class ChangePlan:
                 whole=content.get("whole", ""),
                 model=content["model"],
                 built=content.get("built", content["model"]),
+                key=tuple(content.get("key", ())),
                 time=content["time"],
             )
         except (ValueError, KeyError, TypeError) as error:

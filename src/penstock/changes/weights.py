@@ -33,6 +33,11 @@ _JSON = (
 def identity(column: str, type: str) -> str:
     """An expression that can be grouped and compared, and differs wherever the value does."""
     kind = type.lower()
+    if kind.startswith("map<") and kind.count("map<") == 1 and "variant" not in kind:
+        return f"map_entries({column})"
+    if kind == "variant":
+        # JSON has one null, and one kind of number and of text.
+        return f"struct({column} is null, schema_of_variant({column}), to_json(struct({column} as v), {_JSON}))"
     if "map<" in kind or "variant" in kind:
         return f"to_json(struct({column} as v), {_JSON})"
     if "collate" in kind:

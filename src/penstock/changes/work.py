@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.changes import merge
@@ -50,8 +51,15 @@ _INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 # So many keys are given to every task instead of shuffling the table: 50 MB where they are texts.
 _FEW_KEYS = 500_000
 _FILE_GONE = re.compile(r"FILE_NOT_EXIST|FileNotFound|DELTA_CHANGE_DATA_FILE_NOT_FOUND|DELTA_FILE_NOT_FOUND")
+_NOT_OF_VALUES = ("DELTA_", "FAILED_READ_FILE", "INTERNAL_ERROR", "UNABLE_TO_ACQUIRE_MEMORY", "USER_RAISED_EXCEPTION")
 _FEED_GONE = ("DELTA_MISSING_CHANGE_DATA", "DELTA_LOG_FILE_NOT_FOUND", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
               "DELTA_VERSIONS_NOT_CONTIGUOUS", "DELTA_CANNOT_TIME_TRAVEL", "DELTA_VERSION_NOT_FOUND")  # fmt: skip
+
+
+def _is_of_values(error: StatementError) -> bool:
+    """Whether Spark refuses a value or a name in a query; not a table, a file, or a commit."""
+    condition = error.condition or ""
+    return bool(condition) and not condition.startswith(_NOT_OF_VALUES) and not error.is_cancelled
 
 
 def merge_changes(
@@ -142,6 +150,10 @@ class ChangeWork:
             return self._anew(number)
 
     def run(self, plan: ChangePlan, state: State) -> None:
+        if plan.replace and plan.model != self.model.digest:
+            # It was left by a run that failed; what it would say of the table's SQL is not so any more.
+            self._followed.look_again()
+            raise Unrunnable("the model's SQL is another since it was planned")
         note = note_of(plan)
         self._running = Running(plan, note)
         self._happened, self._misfits = {}, []
@@ -154,7 +166,7 @@ class ChangeWork:
                 if plan.replace:
                     self._replace(plan, change, views, note)
                 elif plan.rows or plan.whole:
-                    self._merge(plan, change, views, note, state)
+                    self._merge_safely(plan, change, views, note, state)
                 else:
                     self._fit(change, views)
                     self.journal.commit_empty(plan.number, state, note=note)
@@ -176,7 +188,8 @@ class ChangeWork:
 
     def _anew(self, number: int) -> ChangePlan:
         model = self.model.digest
-        return ChangePlan(number, number, self._followed.anew(), replace=True, model=model, built=model)
+        key = self.source.unique_key
+        return ChangePlan(number, number, self._followed.anew(), replace=True, model=model, built=model, key=key)
 
     def _next(self, number: int, state: State) -> ChangePlan | None:
         assert state.mark is not None
@@ -187,6 +200,7 @@ class ChangeWork:
                 where=f"{self.location}/{self.journal.path_of(state.mark)}",
                 fix="Put the file back from a backup, or run with --full-refresh.",
             )
+        self._refuse_other_key(last)
         self._look_around(last, state)
         position = last.position(void=state.last_is_void)
         self._followed.look(position)
@@ -206,7 +220,17 @@ class ChangeWork:
             whole=whole,
             model=self.model.digest,
             built=last.made_by(void=state.last_is_void),
+            key=self.source.unique_key,
         )
+
+    def _refuse_other_key(self, last: ChangePlan) -> None:
+        """By another key, rows of the table would be taken for each other."""
+        if last.key and {name.lower() for name in last.key} != {name.lower() for name in self.source.unique_key}:
+            raise Gap(
+                f"`unique_key` is ({', '.join(self.source.unique_key)}) now, and the table was built by "
+                f"({', '.join(last.key)})",
+                where=str(self.name),
+            )
 
     def _why_whole(self, happened: Mapping[Name, Between], rows: bool) -> str:
         """Why the model is computed as a whole, which is always right: rows that stayed may read otherwise now."""
@@ -215,7 +239,9 @@ class ChangeWork:
             for name, between in happened.items():
                 if why := self._reads.stale(between, ours):
                     return f"{name}: {why}"
-        return self.shape.why if rows and isinstance(self.shape, Whole) else ""
+        if not rows:
+            return ""
+        return self.shape.why if isinstance(self.shape, Whole) else self._followed.why_whole(self.shape)
 
     def _columns_matter(self, happened: Mapping[Name, Between], last: ChangePlan, state: State) -> bool:
         """Whether the model may have other columns than its table; asked where no row has changed."""
@@ -270,6 +296,19 @@ class ChangeWork:
         self.lake.create_schema(self.name.schema)
         self._step("write")
         self.runner.run(f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", self._conf(plan, note))
+
+    def _merge_safely(self, plan: ChangePlan, change: merge.Change, views: Views, note: str, state: State) -> None:
+        """A mix of old and new rows may fail where neither does: then the model is computed as a whole, as it stands."""
+        try:
+            self._merge(plan, change, views, note, state)
+        except StatementError as error:
+            if isinstance(change.shape, Whole) or not _is_of_values(error) or self._is_explained(error, plan):
+                raise
+            log.debug("%s is computed as a whole, after: %s", self.name, error)
+            self._merge(plan, replace(change, shape=Whole("its changes alone fail")), views, note, state)
+
+    def _is_explained(self, error: StatementError, plan: ChangePlan) -> bool:
+        return self._explained(error, plan) is not error
 
     def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str, state: State) -> None:
         columns = self._fit(change, views)

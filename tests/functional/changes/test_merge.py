@@ -455,3 +455,82 @@ def test_a_changed_model_is_warned_about(a):
     # As long as old rows stand beside new ones.
     assert a.merge("select id, upper(name) as name from {s}.a").warnings == report.warnings
     assert not a.merge(PLAIN).warnings
+
+
+def test_a_table_that_is_not_followed_and_joined(world):
+    """What a row was made from may be gone from there; then a change of the row must still be seen."""
+    world.sql("create table {s}.a {feed} as select id, id as k, id as x from range(6)")
+    world.sql("create table {s}.b {feed} as select id as k, concat('b', id) as name from range(6)")
+    select = "select a.id, a.x, b.name from {s}.a join {s}.b on a.k = b.k"
+    followed = {"cdf_source": f"{world.schema}.a"}
+    world.merge(select, **followed)
+    world.sql("delete from {s}.b where k in (1, 2, 3)")
+    for text in (
+        "delete from {s}.a where id = 1",
+        "update {s}.a set x = 100 where id = 2",
+        "update {s}.a set k = 4 where id = 3",
+    ):
+        world.sql(text)
+    report = world.merge(select, **followed)
+    world.check(select)
+    assert "not followed" in report.windows[0].whole
+
+
+def test_another_key_is_another_table(world):
+    world.sql(
+        "create table {s}.a {feed} as select id, part from range(3) cross join (select explode(array(0, 1)) as part)"
+    )
+    select = "select id, part, id * 10 + part as v from {s}.a"
+    world.merge(select, ["id", "part"])
+    world.sql("delete from {s}.a where id = 1 and part = 0")
+    with pytest.raises(PenstockError, match=r"`unique_key` is \(id\) now, and the table was built by \(id, part\)"):
+        world.merge(select, "id")
+    world.merge(select, ["part", "ID"])
+    world.check(select)
+
+
+def test_values_that_json_does_not_tell_apart(world):
+    world.sql(
+        "create table {s}.a {feed} as select id, map(cast(concat('k', id) as binary), 1) as m, "
+        "if(id = 1, parse_json('null'), null) as v from range(3)"
+    )
+    select = "select id, m, v from {s}.a"
+    world.merge(select)
+    world.sql("insert into {s}.a values (9, map(X'00', 1, X'01', 2), null)")
+    world.sql("delete from {s}.a where id = 9")
+    world.sql("update {s}.a set v = parse_json('null') where id = 2")
+    world.merge(select)
+    shown = "select id, v is null as missing, cast(map_keys(m)[0] as string) as k from {s}."
+    assert world.rows(shown + "target") == world.rows(shown + "a")
+
+
+def test_a_mix_of_old_and_new_rows_that_fails(world):
+    """No table ever held both: the model is computed as a whole instead."""
+    world.sql("create table {s}.a {feed} as select id, id as k, 10 as x from range(1, 5)")
+    world.sql("create table {s}.b {feed} as select id as k, id as y from range(5)")
+    select = "select a.id, a.x / b.y as r from {s}.a a join {s}.b b on a.k = b.k"
+    world.merge(select)
+    world.sql("update {s}.b set y = 7 where k = 0")
+    world.sql("insert into {s}.a values (0, 0, 10)")
+    world.merge(select)
+    world.check(select)
+    world.sql("alter table {s}.b add columns (extra string)")
+    world.sql("insert into {s}.a values (9, 1, 10)")
+    star = "select a.id, b.* from {s}.a join {s}.b b on a.k = b.k"
+    world.merge(star, target=f"{world.schema}.stars")
+    world.sql("alter table {s}.b add columns (more string)")
+    world.sql("delete from {s}.a where id = 9")
+    world.merge(star, target=f"{world.schema}.stars", on_schema_change="append_new_columns")
+    world.check(star, f"{world.schema}.stars")
+    world.sql("update {s}.b set y = 0 where k = 1")
+    with pytest.raises(PenstockError, match="DIVIDE_BY_ZERO"):
+        world.merge(select)
+
+
+def test_a_first_run_that_failed_does_not_tell_of_other_sql(a):
+    with pytest.raises(PenstockError, match="not unique"):
+        a.merge("select g as id, name from {s}.a")
+    a.merge(PLAIN)
+    a.sql("delete from {s}.a where id = 1")
+    assert a.merge(PLAIN).warnings == []
+    a.check(PLAIN)

@@ -75,6 +75,8 @@ def test_written_out(lake, text, expected, tables):
         ("with recursive r as (select 1) select * from r", "recursive"),
         ("select from where", "can't be taken apart"),
         ("delete from s.a", "one SELECT"),
+        ("from s.a |> where n > 1", "pipes"),
+        ("from s.a select distinct id", "begins with FROM"),
     ],
 )
 def test_refused(lake, text, said):
@@ -96,6 +98,16 @@ SHAPES = [
     ("select id from (select *, row_number() over (partition by id order by n) as r from s.a) where r = 1", Keys),
     ("select id from s.a qualify row_number() over (partition by id order by n) = 1", Keys),
     ("select distinct id from s.a", Keys),
+    ("select upper(a.id) as id, count(*) as c from s.a group by upper(id)", Keys),
+    ("select id, count(*) as c from s.a join s.b using (id) group by a.id", Keys),
+    ("select a.id, sum(b.n) as n from s.a left join s.b using (id) group by id", Keys),
+    ("select a.*, b.n as m, sum(b.n) over (partition by a.id) as t from s.a join s.b on a.n = b.n", Keys),
+    # A part of a struct of that name is no column of the subquery; and a subquery in HAVING is one.
+    (
+        "select only_a.id as id from (select *, row_number() over (partition by id order by n) as r from s.a) where r = 1",
+        Whole,
+    ),
+    ("select id, sum(n) as n from s.a group by id having sum(n) > (select max(n) from s.b)", Whole),
     # The key, or an inner join, depends on what may be missing.
     ("select b.id from s.a left join s.b on a.id = b.id", Whole),
     ("select coalesce(b.id, 0) as id from s.a left join s.b on a.id = b.id", Whole),
@@ -125,6 +137,12 @@ def test_shapes(lake, text, shape):
         ("select max(id) as id, n from s.a group by n", "aggregates without its key"),
         ("select id, sum(n) over (order by id) as n from s.a", "looks across keys"),
         ("select n, count(*) as c from s.a group by n", "no such column"),
+        # Another table's column of that name, and a struct's, is another.
+        ("select a.id, sum(a.n) over (partition by b.id) as t from s.a join s.b on a.n = b.n", "looks across keys"),
+        ("select a.*, sum(a.n) over (partition by b.id) as t from s.a join s.b on a.n = b.n", "looks across keys"),
+        ("select id, sum(n) over (partition by only_a.id) as t from s.a", "looks across keys"),
+        # Spark groups by the column where a column and an alias have one name.
+        ("select id + 1 as id, sum(n) as n from s.a group by id", "aggregates without its key"),
     ],
 )
 def test_shapes_that_are_refused(lake, text, said):
@@ -133,8 +151,26 @@ def test_shapes_that_are_refused(lake, text, said):
 
 
 @pytest.mark.parametrize(
+    ("text", "unique"),
+    [
+        ("select id, sum(n) as n from s.a group by id", True),
+        ("select id, sum(n) as n from s.a group by id, only_a", False),
+        ("select id, explode(ns) as e from (select id, collect_list(n) as ns from s.a group by id)", False),
+    ],
+)
+def test_a_grouping_that_makes_the_key_unique(lake, text, unique):
+    shape = shape_of(read(lake, text), ("id",), "here")
+    assert isinstance(shape, Keys)
+    assert shape.core.one_row_a_key is unique
+
+
+@pytest.mark.parametrize(
     ("text", "place", "expected"),
     [
+        ("select a.id, sum(a.n) as n from s.a a where a.limit > 5 group by a.id", 0,
+         "select a.id from P0 a where a.limit > 5"),
+        ("select o.*, c.n as m from s.a o join s.v c on o.n = c.id left join s.b r on r.n = o.id", 0,
+         "select `o`.`id` from P0 o join ( select id, n from P1 as `a` where n > 1 ) c on o.n = c.id left join P2 r on r.n = o.id"),
         ("select a.id, b.n from s.a a left join s.b b on a.id = b.id where b.id is null", 0,
          "select a.id from P0 a left join P1 b on a.id = b.id where b.id is null"),
         ("select a.id, b.n from s.a a left join s.b b on a.id = b.id where b.id is null", 1,
