@@ -15,7 +15,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.penstock import catalog, python_model, seed
+from dbt.adapters.penstock import catalog, constraints, python_model, seed
 from dbt.adapters.penstock.column import PenstockColumn
 from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
@@ -260,8 +260,13 @@ class PenstockAdapter(IngestionAdapter):
 
     @available.parse(lambda *a, **k: False)
     def view_is_current(self, relation: PenstockRelation, sql: str, model: Mapping[str, Any]) -> bool:
+        """Whether making it again would change nothing, and its contract, which may be new, holds."""
+        name = relation.name_in_lake
         with self.connections.exception_handler(sql):
-            return self.lake.view_is_current(relation.name_in_lake, sql, **_view_docs(model))
+            if not self.lake.view_is_current(name, sql, **_view_docs(model)):
+                return False
+            contract = model["config"].get("contract") or {}
+            return not contract.get("enforced") or constraints.certainly_fits(model, self.lake.columns(name))
 
     @available.parse_none
     def create_view(self, relation: PenstockRelation, sql: str, model: Mapping[str, Any]) -> None:
