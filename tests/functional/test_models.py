@@ -87,6 +87,27 @@ class TestViewContract:
         assert "contract" in run_dbt(["run"], expect_pass=False)[0].message
 
 
+class TestListagg:
+    """Ordered and limited at once: sorted as the clause says, its literals as they are."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "listed.sql": """
+                {{ config(materialized='table') }}
+                select
+                  {{ dbt.listagg('n', "'-'", 'order by n desc', 2) }} as greatest,
+                  {{ dbt.listagg('t', "','", "order by case when t = 'B,' then 0 else 1 end, t", 2) }} as chosen
+                from values (2, 'a'), (10, 'B,'), (3, 'c') as v(n, t)
+            """
+        }
+
+    def test_order_and_limit(self, project):
+        run_dbt(["run"])
+        rows = project.run_sql(f"select * from {project.test_schema}.listed", fetch="all")
+        assert [tuple(row) for row in rows] == [("10-3", "B,,a")]
+
+
 class TestClone:
     """A clone is a table of its own, over the files of the other."""
 
