@@ -237,9 +237,10 @@ class PenstockAdapter(IngestionAdapter):
         with self.connections.exception_handler(f"layout of {relation}"):
             layout, table = self.layout(model), self.lake.log_of(relation.name_in_lake)
             if layout.differs_in_partitions(table):
+                wanted = f"`cluster_by` {list(layout.cluster_by)}" if layout.cluster_by else list(layout.partition_by)
                 logger.warning(
                     f"{relation} is partitioned by {table.partition_columns or 'nothing'}, its config says "
-                    f"{list(layout.partition_by)}: run it with --full-refresh to lay it out anew"
+                    f"{wanted}: run it with --full-refresh to lay it out anew"
                 )
             return layout.changes(table, relation.render())
 

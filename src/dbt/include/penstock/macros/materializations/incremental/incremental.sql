@@ -38,9 +38,7 @@
       {%- set evolves = strategy == 'merge' and config.get('merge_with_schema_evolution') -%}
       {%- set dest_columns = adapter.columns_to_fill(existing_relation, temp_relation, evolves) -%}
     {%- endif -%}
-    {% for change in adapter.layout_changes(target_relation, model) %}
-      {% do run_query(change) %}
-    {% endfor %}
+    {% do apply_layout(target_relation) %}
     {% do adapter.check_unique_key(config.get('unique_key'), dest_columns) %}
     {%- set strategy_sql = strategy_sql_macro({
         'target_relation': target_relation,
