@@ -56,7 +56,11 @@ _JAVA_FRAME = re.compile(r"^\s+at \S+|^\s*\.\.\. \d+ more$|^Driver stacktrace:$"
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _JAVA_CLASS = re.compile(r"^(?:: )?(?:[a-z][\w$]*\.)+[A-Z][\w$.]*(?:Exception|Error)\w*: ?")
 # Spark ends some messages with its logical plan.
-_PLAN_FOLLOWS = re.compile(r"line \d+ pos \d+;$")
+_PLAN_FOLLOWS = re.compile(r"(?:line \d+ pos \d+|SQLSTATE: \w{5});$")
+# Spark has no text for this condition of Delta's, and puts an internal error in its place.
+_UNRESOLVED_IN_MERGE = re.compile(
+    r"\[INTERNAL_ERROR\] Cannot find main error class '(DELTA_MERGE_UNRESOLVED_EXPRESSION)'.*"
+)
 _LINE = re.compile(r"\(?\bline (\d+)(?:, pos(?:ition)?:? \d+)?")
 # The head of a failed task: which stage, task and executor it was says nothing to the author of the SQL.
 _TASK_HEAD = re.compile(r"Job aborted due to stage failure: .*?: (?=(?:[a-z][\w$]*\.)+[A-Z])", re.DOTALL)
@@ -108,6 +112,11 @@ def _plain(error: BaseException) -> str:
     java = getattr(error, "java_exception", None)
     text = str(java.toString()) if java is not None else str(error)
     text = _TASK_HEAD.sub("", text)
+    text = _UNRESOLVED_IN_MERGE.sub(
+        r"[\1] The MERGE names a column that neither the table nor the query has: "
+        "look for a mistyped name in its keys, predicates and conditions",
+        text,
+    )
     kept: list[str] = []
     for line in text.splitlines():
         if _JAVA_FRAME.match(line) or line.startswith(("Caused by:", "JVM stacktrace:")):

@@ -15,6 +15,7 @@ FORBIDDEN_PROPERTIES = {
     RETENTION: "an expired transaction mark would let data in twice",
 }
 _CONSTRAINT = "delta.constraints."
+_FEATURE = "delta.feature."
 
 
 def literal(text: str) -> str:
@@ -96,19 +97,28 @@ class Layout:
     def changes(self, table: Table, name: str) -> list[str]:
         """The statements that bring an existing table to this layout, where Delta allows it."""
         statements = []
+        # A feature is not kept as a property: setting it again would be a commit in every run.
+        features = {_FEATURE + name.lower() for name in table.features}
         have = table.properties
-        differing = {key: value for key, value in self.properties.items() if have.get(key) != value}
+        differing = {
+            key: value
+            for key, value in self.properties.items()
+            if have.get(key) != value and key.lower() not in features
+        }
         if differing:
             statements.append(f"alter table {name} set tblproperties ({_pairs(differing)})")
         if self.comment and table.description != self.comment:
             statements.append(f"comment on table {name} is {literal(self.comment)}")
-        if self.cluster_by and not table.partition_columns and table.clustering_columns != list(self.cluster_by):
-            statements.append(f"alter table {name} cluster by ({', '.join(map(quote, self.cluster_by))})")
+        by_partitions = self.partition_by or table.partition_columns
+        if not by_partitions and table.clustering_columns != list(self.cluster_by):
+            columns = f"({', '.join(map(quote, self.cluster_by))})" if self.cluster_by else "none"
+            statements.append(f"alter table {name} cluster by {columns}")
         return statements
 
     def differs_in_partitions(self, table: Table) -> bool:
+        """Whether only a new table can have this layout."""
         wanted = [column.lower() for column in self.partition_by]
-        return bool(wanted) and wanted != [column.lower() for column in table.partition_columns]
+        return bool(wanted or self.cluster_by) and wanted != [column.lower() for column in table.partition_columns]
 
 
 def _names(value: Any) -> tuple[str, ...]:

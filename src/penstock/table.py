@@ -31,6 +31,17 @@ _SPARK_TYPES = {
     "byte": "tinyint",
 }
 _DELETION_VECTORS = "deletionVectors"
+_CLUSTERING = "clustering"
+_IMPLIED_FEATURES = {
+    "appendOnly": 2,
+    "invariants": 2,
+    "checkConstraints": 3,
+    "changeDataFeed": 4,
+    "generatedColumns": 4,
+    "columnMapping": 5,
+    "identityColumns": 6,
+}
+"""The writer versions that had a feature before there were lists of them."""
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -121,16 +132,33 @@ class Table:
         return dict(self._metadata.configuration)
 
     @cached_property
+    def features(self) -> set[str]:
+        """The table features that its protocol has, by name or by version."""
+        protocol = self._delta.protocol()
+        if protocol.writer_features is None:
+            return {name for name, version in _IMPLIED_FEATURES.items() if version <= protocol.min_writer_version}
+        return {str(name) for name in [*protocol.writer_features, *(protocol.reader_features or ())]}
+
+    @cached_property
     def clustering_columns(self) -> list[str]:
         """The liquid clustering columns; delta-rs does not tell them, the newest commit that set them does."""
-        for commit in self.commits():
-            given = (commit.get("operationParameters") or {}).get("clusterBy")
-            if given and given != "[]":
-                return [str(column) for column in json.loads(given)]
-            changed = (commit.get("operationParameters") or {}).get("newClusteringColumns")
-            if changed is not None:
-                return [column for column in str(changed).split(",") if column]
+        if _CLUSTERING not in self.features:
+            return []
+        for _, actions in self._commits():
+            domains = [action["domainMetadata"] for action in actions if "domainMetadata" in action]
+            for domain in domains:
+                if domain["domain"] == "delta.clustering":
+                    paths = [] if domain["removed"] else json.loads(domain["configuration"])["clusteringColumns"]
+                    return [".".join(map(self._logical_name, path)) for path in paths]
         return []
+
+    def _logical_name(self, physical: str) -> str:
+        """A column's name in SQL: with column mapping the log has another."""
+        fields = json.loads(self._delta.schema().to_json())["fields"]
+        mapped = {
+            (field.get("metadata") or {}).get("delta.columnMapping.physicalName"): field["name"] for field in fields
+        }
+        return str(mapped.get(physical, physical))
 
     @property
     def created(self) -> datetime | None:
@@ -159,17 +187,20 @@ class Table:
 
         Not by delta-rs: it gives up on the whole history of a clone, whose first commit reads version -1.
         """
+        for version, actions in self._commits():
+            info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+            yield info | {"version": version}
+
+    def _commits(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         log = Storage(self.location, self._storage_options)
         for version in range(self.version, -1, -1):
             try:
                 lines = log.read(f"_delta_log/{version:020}.json").splitlines()
-                actions = [json.loads(line) for line in lines if line.strip()]
+                yield version, [json.loads(line) for line in lines if line.strip()]
             except NotFound:
                 return  # older commits were cleaned up
             except ValueError as error:
                 raise _unreadable(self.location, error) from error
-            info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-            yield info | {"version": version}
 
     @property
     def last_modified(self) -> datetime:
@@ -198,7 +229,7 @@ class Table:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if _DELETION_VECTORS not in (self._delta.protocol().reader_features or ()):
+        if _DELETION_VECTORS not in self.features:
             return 0
         kept = pa.table(self._delta.deletion_vectors().read_all())["selection_vector"]
         flags = pc.list_flatten(kept)

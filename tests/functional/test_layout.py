@@ -6,12 +6,23 @@ import json
 from pathlib import Path
 
 import pytest
-from dbt.tests.util import run_dbt, write_file
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 
 def _incremental(**config: object) -> str:
     settings = ", ".join(f"{key}={value!r}" for key, value in config.items())
     return f"{{{{ config(materialized='incremental', {settings}) }}}} select 1 as id, 'a' as day"
+
+
+def _snapshot(retention: str) -> str:
+    return f"""{{% snapshot kept %}}
+    {{{{ config(unique_key='id', strategy='check', check_cols='all',
+               table_properties={{'delta.logRetentionDuration': '{retention}'}}) }}}}
+    select 1 as id
+    {{% endsnapshot %}}"""
+
+
+FEATURES = {"delta.feature.timestampNtz": "supported"}
 
 
 class TestLayout:
@@ -22,13 +33,20 @@ class TestLayout:
             "partitioned.sql": _incremental(partition_by="day", tblproperties=retention),
             "clustered.sql": _incremental(cluster_by=["id"], scope_settings=retention),
             "fed.sql": _incremental(table_properties={"delta.enableChangeDataFeed": True}),
+            "unclustered.sql": _incremental(cluster_by=["id"]),
+            "moved.sql": _incremental(partition_by="day"),
+            "featured.sql": _incremental(table_properties=FEATURES),
         }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self):
+        return {"kept.sql": _snapshot("interval 60 days")}
 
     def _table(self, project, name):
         return project.adapter.lake.log_of(f"{project.test_schema}.{name}")
 
     def test_creation_and_change(self, project):
-        run_dbt(["run"])
+        run_dbt(["build"])
         partitioned, clustered = self._table(project, "partitioned"), self._table(project, "clustered")
         assert partitioned.partition_columns == ["day"]
         assert partitioned.properties["delta.logRetentionDuration"] == "interval 60 days"
@@ -38,10 +56,20 @@ class TestLayout:
 
         retention = {"delta.logRetentionDuration": "interval 90 days"}
         write_file(_incremental(cluster_by=["day"], table_properties=retention), "models", "clustered.sql")
-        run_dbt(["run", "--select", "clustered"])
+        write_file(_incremental(table_properties={}), "models", "unclustered.sql")
+        write_file(_incremental(cluster_by=["id"]), "models", "moved.sql")
+        write_file(_snapshot("interval 90 days"), "snapshots", "kept.sql")
+        _, said = run_dbt_and_capture(["build", "--exclude", "partitioned", "fed"])
         clustered = self._table(project, "clustered")
         assert clustered.clustering_columns == ["day"]
         assert clustered.properties["delta.logRetentionDuration"] == "interval 90 days"
+        assert self._table(project, "kept").properties["delta.logRetentionDuration"] == "interval 90 days"
+        assert self._table(project, "unclustered").clustering_columns == []
+        assert "is partitioned by ['day'], its config says `cluster_by` ['id']" in said
+        assert [commit["operation"] for commit in self._table(project, "featured").history()] == [
+            "WRITE",
+            "CREATE TABLE AS SELECT",
+        ]
 
 
 class TestLocation:

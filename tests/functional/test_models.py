@@ -62,6 +62,52 @@ class TestViewDocs:
         assert "unchanged" in run_dbt(["run"])[0].message
 
 
+class TestViewContract:
+    """One that comes to an unchanged view, or changes on it, is checked."""
+
+    CONTRACT = """
+        models:
+          - name: promised
+            config: {{contract: {{enforced: true}}}}
+            columns: [{{name: id, data_type: {type}}}, {{name: n, data_type: "decimal(3, 1)"}}]
+    """
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "promised.sql": "select 1 as id, cast(2 as decimal(3,1)) as n",
+            "schema.yml": self.CONTRACT.format(type="int").replace("true", "false"),
+        }
+
+    def test_it_is_checked(self, project):
+        run_dbt(["run"])
+        write_file(self.CONTRACT.format(type="integer"), "models", "schema.yml")
+        assert "unchanged" in run_dbt(["run"])[0].message
+        write_file(self.CONTRACT.format(type="string"), "models", "schema.yml")
+        assert "contract" in run_dbt(["run"], expect_pass=False)[0].message
+
+
+class TestListagg:
+    """Ordered and limited at once: sorted as the clause says, its literals as they are."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "listed.sql": """
+                {{ config(materialized='table') }}
+                select
+                  {{ dbt.listagg('n', "'-'", 'order by n desc', 2) }} as greatest,
+                  {{ dbt.listagg('t', "','", "order by case when t = 'B,' then 0 else 1 end, t", 2) }} as chosen
+                from values (2, 'a'), (10, 'B,'), (3, 'c') as v(n, t)
+            """
+        }
+
+    def test_order_and_limit(self, project):
+        run_dbt(["run"])
+        rows = project.run_sql(f"select * from {project.test_schema}.listed", fetch="all")
+        assert [tuple(row) for row in rows] == [("10-3", "B,,a")]
+
+
 class TestClone:
     """A clone is a table of its own, over the files of the other."""
 

@@ -44,6 +44,34 @@ MODELS = {
         matched_condition="DBT_INTERNAL_SOURCE.v > DBT_INTERNAL_DEST.v",
         not_matched_condition="DBT_INTERNAL_SOURCE.v > 0",
     ),
+    "either_predicate": _model(
+        "(1, 'a'), (2, 'b') as t(id, v)",
+        "(1, 'A') as t(id, v)",
+        unique_key="id",
+        incremental_predicates=["DBT_INTERNAL_DEST.id = 1 or DBT_INTERNAL_DEST.id = 2"],
+    ),
+    "without_key": _model(
+        "(1, 'a') as t(id, v)",
+        "(1, 'b'), (2, 'c') as t(id, v)",
+        incremental_strategy="merge",
+        incremental_predicates=["DBT_INTERNAL_DEST.id > 0"],
+    ),
+    "nothing_to_update": _model(
+        "(1, 'a') as t(id, v)", "(1, 'b'), (2, 'c') as t(id, v)", unique_key="id", merge_exclude_columns=["ID", "v"]
+    ),
+    "evolved": _model(
+        "(1, 'a', 'o') as t(id, v, old)",
+        "('new', 1, 'b'), ('new', 2, 'c') as t(extra, id, v)",
+        unique_key="id",
+        merge_with_schema_evolution=True,
+    ),
+    "evolved_in_part": _model(
+        "(1, 'a') as t(id, v)",
+        "(1, 'b', 'new'), (2, 'c', 'new') as t(id, v, extra)",
+        unique_key="id",
+        merge_with_schema_evolution=True,
+        merge_exclude_columns=["extra"],
+    ),
     "by_source": _model(
         "(1, 'gone'), (2, 'old'), (9, 'kept') as t(id, v)",
         "(2, 'new'), (3, 'added') as t(id, v)",
@@ -70,6 +98,12 @@ MODELS = {
         incremental_strategy="replace_where",
         incremental_predicates=["day = 'b'"],
     ),
+    "replace_either": _model(
+        "('a', 1), ('a', 5), ('b', 1) as t(day, v)",
+        "('a', 0) as t(day, v)",
+        incremental_strategy="replace_where",
+        incremental_predicates=["day = 'a' or day = 'b'", "v < 2"],
+    ),
 }
 
 LEFT = {
@@ -80,11 +114,17 @@ LEFT = {
     "exclude_columns": {(1, "a", "y")},
     "predicates": {(1, "a"), (1, "A"), (2, "B")},
     "conditions": {(1, 5), (2, 6), (4, 1)},
+    "either_predicate": {(1, "A"), (2, "b")},
+    "without_key": [(1, "a"), (1, "b"), (2, "c")],
+    "nothing_to_update": {(1, "a"), (2, "c")},
+    "evolved": {(1, "b", "o", "new"), (2, "c", None, "new")},
+    "evolved_in_part": {(1, "b", None), (2, "c", "new")},
     "by_source": {(2, "new"), (3, "added"), (9, "kept")},
     "partitions": {("a", 1), ("b", 3)},
     "whole": {(3,)},
     "delete_insert": {(1, "x"), (1, "y"), (2, "c"), (3, "z")},
     "replace_where": {("a", 1), ("b", 3), ("b", 4)},
+    "replace_either": {("a", 5), ("a", 0)},
 }
 
 
@@ -131,6 +171,35 @@ class TestWrongConfig:
         assert "`max_file_per_trigger` is not known: did you mean `max_files_per_trigger`?" in results["mistyped"]
         assert "get_incremental_upsert_sql" in results["strange"]
         assert "`replace_where` needs `incremental_predicates`" in results["no_predicate"]
+
+
+class TestUnknownColumns:
+    """What is no column is named, before the statement: Delta's own word for it is an internal error."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        both, less = "(1, 'a') as t(id, v)", "(1) as t(id)"
+        return {
+            "removed.sql": _model(both, less, unique_key="id"),
+            "removed_append.sql": _model(both, less),
+            "update.sql": _model(both, both, unique_key="id", merge_update_columns=["v", "nope"]),
+            "exclude.sql": _model(both, both, unique_key="id", merge_exclude_columns=["nope"]),
+            "predicate.sql": _model(both, both, unique_key="id", incremental_predicates=["DBT_INTERNAL_DEST.nope > 1"]),
+            "excluded_and_removed.sql": _model(
+                both, less, unique_key="id", merge_exclude_columns=["v"], on_schema_change="append_new_columns"
+            ),
+        }
+
+    def test_messages(self, project):
+        run_dbt(["run"])
+        results = {result.node.name: result.message for result in run_dbt(["run"], expect_pass=False)}
+        for model in ("removed", "removed_append"):
+            assert "The model does not return v, and" in results[model]
+            assert "on_schema_change" in results[model]
+        assert "`merge_update_columns` names nope" in results["update"]
+        assert "`merge_exclude_columns` names nope" in results["exclude"]
+        assert "The MERGE names a column that neither the table nor the query has" in results["predicate"]
+        assert "OK" in results["excluded_and_removed"]
 
 
 class TestRetyped:

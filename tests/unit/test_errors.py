@@ -43,6 +43,18 @@ def test_the_line_that_spark_points_to_is_shown() -> None:
     assert error.line == 2
 
 
+def test_a_plan_that_follows_is_left_out() -> None:
+    text = "[NOT_SUPPORTED] No column `ID`. SQLSTATE: 0A000;\n'CreateTableAsSelect [id#1]\n+- Project"
+    assert str(from_spark(Exception(text))) == "[NOT_SUPPORTED] No column `ID`. SQLSTATE: 0A000;"
+
+
+def test_a_column_that_a_merge_does_not_find_is_no_internal_error() -> None:
+    text = "[INTERNAL_ERROR] Cannot find main error class 'DELTA_MERGE_UNRESOLVED_EXPRESSION' SQLSTATE: XX000"
+    error = from_spark(Exception(text))
+    assert error.condition == "DELTA_MERGE_UNRESOLVED_EXPRESSION"
+    assert str(error).startswith("[DELTA_MERGE_UNRESOLVED_EXPRESSION] The MERGE names a column that neither")
+
+
 @pytest.mark.parametrize(
     ("text", "condition"), [("[DELTA_CONCURRENT_APPEND.X] y", "DELTA_CONCURRENT_APPEND.X"), ("a [b] c", None)]
 )

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from penstock.errors import PenstockError
@@ -22,6 +25,51 @@ def test_a_config_becomes_clauses(config: dict[str, object], expected: str) -> N
 def test_a_comment_and_checks_are_quoted() -> None:
     layout = Layout.from_config({}, comment="it's", checks={"positive": "a > 'x'"})
     assert layout.clauses() == "comment 'it\\'s'\ntblproperties ('delta.constraints.positive' = 'a > \\'x\\'')"
+
+
+class AsItIs:
+    """A table as its log tells it."""
+
+    description = None
+
+    def __init__(self, *, partitions: Sequence[str] = (), clustering: Sequence[str] = (), **properties: str) -> None:
+        self.partition_columns, self.clustering_columns = list(partitions), list(clustering)
+        self.properties, self.features = properties, {"appendOnly", "timestampNtz"}
+
+
+CHANGES = [
+    ({}, AsItIs(), []),
+    ({"cluster_by": "a"}, AsItIs(clustering=["b"]), ["alter table t cluster by (`a`)"]),
+    ({}, AsItIs(clustering=["b"]), ["alter table t cluster by none"]),
+    ({"partition_by": "b"}, AsItIs(clustering=["b"]), []),
+    ({"cluster_by": "b"}, AsItIs(partitions=["b"]), []),
+    ({"table_properties": {"a": 1}}, AsItIs(a="2"), ["alter table t set tblproperties ('a' = '1')"]),
+    ({"table_properties": {"delta.feature.timestampntz": "supported"}}, AsItIs(), []),
+    (
+        {"table_properties": {"delta.feature.columnMapping": "supported"}},
+        AsItIs(),
+        ["alter table t set tblproperties ('delta.feature.columnMapping' = 'supported')"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "table", "expected"), CHANGES)
+def test_a_table_is_brought_to_its_config(config: dict[str, object], table: Any, expected: list[str]) -> None:
+    assert Layout.from_config(config).changes(table, "t") == expected
+
+
+PARTITIONS = [
+    ({"partition_by": "A"}, AsItIs(partitions=["a"]), False),
+    ({"partition_by": "b"}, AsItIs(partitions=["a"]), True),
+    ({"cluster_by": "a"}, AsItIs(partitions=["a"]), True),
+    ({"cluster_by": "a"}, AsItIs(clustering=["b"]), False),
+    ({}, AsItIs(partitions=["a"]), False),
+]
+
+
+@pytest.mark.parametrize(("config", "table", "differs"), PARTITIONS)
+def test_what_only_a_new_table_can_have(config: dict[str, object], table: Any, differs: bool) -> None:
+    assert Layout.from_config(config).differs_in_partitions(table) == differs
 
 
 def test_every_error_is_in_one_message() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,3 +47,24 @@ def test_marks_rise_and_are_read_back(tmp_path: Path) -> None:
     Table.open(place).commit_mark(4)
     assert Table.open(place).mark == 4
     assert Table.open(place).statistics().rows == 1
+
+
+def test_features_of_a_table_that_lists_none(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"id": [1]}))
+    assert Table.open(str(tmp_path)).features == {"appendOnly", "invariants"}
+
+
+def test_clustering_is_what_the_newest_commit_says(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"id": [1]}))
+    features = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["domainMetadata", "clustering"]}
+
+    def commit(version: int, columns: list[list[str]], **actions: object) -> list[str]:
+        told = {"domain": "delta.clustering", "configuration": json.dumps({"clusteringColumns": columns})}
+        lines = [{key: action} for key, action in actions.items()] + [{"domainMetadata": told | {"removed": False}}]
+        log = tmp_path / "_delta_log" / f"{version:020}.json"
+        log.write_text("\n".join(map(json.dumps, lines)))
+        return Table.open(str(tmp_path)).clustering_columns
+
+    assert Table.open(str(tmp_path)).clustering_columns == []
+    assert commit(1, [["id"]], protocol=features) == ["id"]
+    assert commit(2, []) == []

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
 from dbt_common.exceptions import DbtRuntimeError
 
 from penstock.names import quote
+from penstock.table import Column
 
 _ENFORCED = (ConstraintType.check, ConstraintType.not_null)
+
+
+_SYNONYMS = {
+    "integer": "int",
+    "long": "bigint",
+    "short": "smallint",
+    "byte": "tinyint",
+    "real": "float",
+    "dec": "decimal",
+    "numeric": "decimal",
+}
+_WORD = re.compile(r"[a-z_]+")
+_SIZED_TEXT = re.compile(r"\b(?:var)?char\(\d+\)")
+
+
+def certainly_fits(model: Mapping[str, Any], columns: Iterable[Column]) -> bool:
+    """Whether these are a contract's columns, by their text; Spark is asked only where a type is written otherwise."""
+    wanted = {column["name"]: _type(column.get("data_type") or "") for column in (model.get("columns") or {}).values()}
+    return wanted == {column.name: _type(column.type) for column in columns}
 
 
 def checks(model: Mapping[str, Any]) -> dict[str, str]:
@@ -59,6 +79,11 @@ def _parsed(kind: Any, raw: Any) -> Any:
         return raw if isinstance(raw, kind) else kind.from_dict(raw)
     except (ValueError, KeyError, TypeError) as error:
         raise DbtRuntimeError(f"Could not parse constraint: {raw}") from error
+
+
+def _type(text: str) -> str:
+    plain = _WORD.sub(lambda word: _SYNONYMS.get(word.group(), word.group()), "".join(text.lower().split()))
+    return _SIZED_TEXT.sub("string", plain)
 
 
 def _column(column: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.penstock import catalog, python_model, seed
+from dbt.adapters.penstock import catalog, constraints, python_model, seed
 from dbt.adapters.penstock.column import PenstockColumn
 from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
@@ -197,14 +197,34 @@ class PenstockAdapter(IngestionAdapter):
     @available.parse_none
     def check_unique_key(self, unique_key: str | list[str] | None, columns: list[PenstockColumn]) -> None:
         """Delta says of a key that is no column only that it has an internal error."""
-        keys = [unique_key] if isinstance(unique_key, str) else unique_key or []
-        known = {column.name.lower() for column in columns}
-        unknown = [key for key in keys if key and key.strip("`").lower() not in known]
-        if unknown:
+        _check_names("unique_key", unique_key, columns)
+
+    @available.parse_none
+    def check_merge_columns(self, relation: PenstockRelation, config: Any, columns: list[PenstockColumn]) -> None:
+        """The same of the columns to update, and of those to leave: the table may have more of these than the model."""
+        _check_names("merge_update_columns", config.get("merge_update_columns"), columns)
+        if excluded := config.get("merge_exclude_columns"):
+            _check_names("merge_exclude_columns", excluded, [*columns, *self.get_columns_in_relation(relation)])
+
+    @available.parse(lambda *a, **k: [])
+    def columns_to_fill(
+        self, relation: PenstockRelation, query: PenstockRelation, evolves: bool | None
+    ) -> list[PenstockColumn]:
+        """With `on_schema_change: ignore`: all of the table's, or what the query returns where the MERGE adds columns."""
+        made = self.get_columns_in_relation(query)
+        if evolves:
+            return made
+        have = self.get_columns_in_relation(relation)
+        names = {column.name.lower() for column in made}
+        missing = [column.name for column in have if column.name.lower() not in names]
+        if missing:
             raise CompilationError(
-                f"`unique_key` names {', '.join(unknown)}, and the table has no such column: it has "
-                + ", ".join(column.name for column in columns)
+                f"The model does not return {', '.join(missing)}, and {relation} has it: with "
+                "`on_schema_change: ignore` a model returns all columns of its table. Return it again, set "
+                "`on_schema_change` to append_new_columns (it stays, new rows have null there) or to "
+                "sync_all_columns (it is dropped), or run with --full-refresh."
             )
+        return have
 
     @available.parse(lambda *a, **k: "")
     def table_clauses(self, model: Mapping[str, Any]) -> str:
@@ -217,9 +237,10 @@ class PenstockAdapter(IngestionAdapter):
         with self.connections.exception_handler(f"layout of {relation}"):
             layout, table = self.layout(model), self.lake.log_of(relation.name_in_lake)
             if layout.differs_in_partitions(table):
+                wanted = f"`cluster_by` {list(layout.cluster_by)}" if layout.cluster_by else list(layout.partition_by)
                 logger.warning(
                     f"{relation} is partitioned by {table.partition_columns or 'nothing'}, its config says "
-                    f"{list(layout.partition_by)}: run it with --full-refresh to lay it out anew"
+                    f"{wanted}: run it with --full-refresh to lay it out anew"
                 )
             return layout.changes(table, relation.render())
 
@@ -240,8 +261,13 @@ class PenstockAdapter(IngestionAdapter):
 
     @available.parse(lambda *a, **k: False)
     def view_is_current(self, relation: PenstockRelation, sql: str, model: Mapping[str, Any]) -> bool:
+        """Whether making it again would change nothing, and its contract, which may be new, holds."""
+        name = relation.name_in_lake
         with self.connections.exception_handler(sql):
-            return self.lake.view_is_current(relation.name_in_lake, sql, **_view_docs(model))
+            if not self.lake.view_is_current(name, sql, **_view_docs(model)):
+                return False
+            contract = model["config"].get("contract") or {}
+            return not contract.get("enforced") or constraints.certainly_fits(model, self.lake.columns(name))
 
     @available.parse_none
     def create_view(self, relation: PenstockRelation, sql: str, model: Mapping[str, Any]) -> None:
@@ -320,6 +346,20 @@ class PenstockAdapter(IngestionAdapter):
             return cursor.fetchall()
         cursor.drain()
         return None
+
+
+def _check_names(key: str, names: str | list[str] | None, columns: Iterable[PenstockColumn]) -> None:
+    """That a config names columns; of a field of a struct, the column that it is in."""
+    known = {column.name.lower(): column.name for column in columns}
+    unknown = [
+        name
+        for name in ([names] if isinstance(names, str) else names or [])
+        if name and not {name.strip("`").lower(), name.split(".")[0].strip("`").lower()} & set(known)
+    ]
+    if unknown:
+        raise CompilationError(
+            f"`{key}` names {', '.join(unknown)}, and the table has no such column: it has " + ", ".join(known.values())
+        )
 
 
 def _view_docs(model: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,9 +16,7 @@
 {%- endmacro %}
 
 {% macro penstock__alter_relation_comment(relation, relation_comment) -%}
-  {% for change in adapter.layout_changes(relation, model) %}
-    {% do run_query(change) %}
-  {% endfor %}
+  {% do apply_layout(relation) %}
 {%- endmacro %}
 
 {% macro penstock__alter_column_comment(relation, column_dict) -%}

@@ -1,6 +1,8 @@
 {#- dbt's own snapshot: dbt-spark's would be found first. -#}
 {% materialization snapshot, adapter='penstock' %}
-  {{ return(dbt.materialization_snapshot_default()) }}
+  {%- set built = dbt.materialization_snapshot_default() -%}
+  {% do apply_layout(this) %}
+  {{ return(built) }}
 {% endmaterialization %}
 
 {% macro penstock__snapshot_merge_sql(target, source, insert_cols) -%}

@@ -4,6 +4,13 @@
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 {%- endmacro %}
 
+{#- What changed in the config of a table that is there. -#}
+{% macro apply_layout(relation) -%}
+  {% for change in adapter.layout_changes(relation, model) %}
+    {% do run_query(change) %}
+  {% endfor %}
+{%- endmacro %}
+
 {#- A model that found nothing to make its table from has none to document. -#}
 {% macro end_model(relation, is_there=true) -%}
   {% do apply_grants(relation, config.get('grants')) %}

@@ -21,13 +21,13 @@
 
 {% macro penstock__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
   {%- if limit_num -%}
-    array_join(slice(
-      {%- if order_by_clause -%}
-        transform(array_sort(array_agg(struct({{ order_by_clause | lower | replace('order by', '') | trim }} as k, {{ measure }} as v))), x -> x.v)
-      {%- else -%}
-        array_agg({{ measure }})
-      {%- endif -%}
-    , 1, {{ limit_num }}), {{ delimiter_text }})
+    {%- if order_by_clause -%}
+      {#- Only LISTAGG sorts what it gathers; in hex no value holds the comma that parts them again. -#}
+      {%- set sorted = "split(listagg(hex(cast(" ~ measure ~ " as string)), ',') within group (" ~ order_by_clause ~ "), ',')" -%}
+      array_join(transform(slice({{ sorted }}, 1, {{ limit_num }}), x -> decode(unhex(x), 'UTF-8')), {{ delimiter_text }})
+    {%- else -%}
+      array_join(slice(array_agg({{ measure }}), 1, {{ limit_num }}), {{ delimiter_text }})
+    {%- endif -%}
   {%- else -%}
     listagg({{ measure }}, {{ delimiter_text }}){{ ' within group (' ~ order_by_clause ~ ')' if order_by_clause }}
   {%- endif -%}

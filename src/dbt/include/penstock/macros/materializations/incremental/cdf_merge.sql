@@ -9,9 +9,7 @@
       {{ get_assert_columns_equivalent(sql) }}
     {% endif %}
   {% else %}
-    {% for change in adapter.layout_changes(target_relation, model) %}
-      {% do run_query(change) %}
-    {% endfor %}
+    {% do apply_layout(target_relation) %}
   {% endif %}
   {% do store_result('main', response=adapter.merge_changes(target_relation, sql, model, should_full_refresh())) %}
 

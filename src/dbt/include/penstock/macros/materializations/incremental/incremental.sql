@@ -35,11 +35,10 @@
     {%- endcall %}
     {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, existing_relation) -%}
     {%- if not dest_columns -%}
-      {%- set dest_columns = adapter.get_columns_in_relation(existing_relation) -%}
+      {%- set evolves = strategy == 'merge' and config.get('merge_with_schema_evolution') -%}
+      {%- set dest_columns = adapter.columns_to_fill(existing_relation, temp_relation, evolves) -%}
     {%- endif -%}
-    {% for change in adapter.layout_changes(target_relation, model) %}
-      {% do run_query(change) %}
-    {% endfor %}
+    {% do apply_layout(target_relation) %}
     {% do adapter.check_unique_key(config.get('unique_key'), dest_columns) %}
     {%- set strategy_sql = strategy_sql_macro({
         'target_relation': target_relation,

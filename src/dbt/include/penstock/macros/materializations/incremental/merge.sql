@@ -1,10 +1,13 @@
+{#- Two keys that are both null are the same key, and a full refresh would keep one row of them.
+    The names that are set have no prefix: with schema evolution they may be columns that the table has not yet. -#}
 {% macro penstock__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) -%}
   {%- set keys = [unique_key] if unique_key is string else (unique_key or []) -%}
-  {%- set conditions = [] -%}
+  {%- set conditions = [] if keys else ['false'] -%}
   {%- for key in keys -%}
     {% do conditions.append('DBT_INTERNAL_SOURCE.' ~ key ~ ' <=> DBT_INTERNAL_DEST.' ~ key) %}
   {%- endfor -%}
   {%- do conditions.extend([incremental_predicates] if incremental_predicates is string else (incremental_predicates or [])) -%}
+  {% do adapter.check_merge_columns(target, config, dest_columns) %}
   {%- set update_columns = get_merge_update_columns(config.get('merge_update_columns'), config.get('merge_exclude_columns'), dest_columns) -%}
   {%- set matched = config.get('matched_condition') -%}
   {%- set not_matched = config.get('not_matched_condition') -%}
@@ -12,11 +15,11 @@
 
   merge {{ 'with schema evolution ' if config.get('merge_with_schema_evolution') }}into {{ target }} as DBT_INTERNAL_DEST
   using {{ source }} as DBT_INTERNAL_SOURCE
-  on {{ conditions | join(' and ') if conditions else 'false' }}
-  {% if keys %}
+  on ({{ conditions | join(') and (') }})
+  {% if keys and update_columns %}
   when matched {{ 'and (' ~ matched ~ ') ' if matched }}then update set
     {% for column in update_columns -%}
-      DBT_INTERNAL_DEST.{{ column }} = DBT_INTERNAL_SOURCE.{{ column }}{{ ', ' if not loop.last }}
+      {{ column }} = DBT_INTERNAL_SOURCE.{{ column }}{{ ', ' if not loop.last }}
     {% endfor %}
   {% endif %}
   when not matched {{ 'and (' ~ not_matched ~ ') ' if not_matched }}then insert
@@ -27,7 +30,6 @@
   {% endif %}
 {%- endmacro %}
 
-{#- Two keys that are both null are the same key, and a full refresh would keep one row of them. -#}
 {% macro penstock__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns) -%}
   {{ return(default__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns)) }}
 {%- endmacro %}

@@ -21,9 +21,7 @@
 
   {%- set is_there = adapter.is_there(target_relation) -%}
   {% if is_there %}
-    {% for change in adapter.layout_changes(target_relation, model) %}
-      {% do run_query(change) %}
-    {% endfor %}
+    {% do apply_layout(target_relation) %}
   {% endif %}
   {{ return(end_model(target_relation, is_there)) }}
 {%- endmacro %}

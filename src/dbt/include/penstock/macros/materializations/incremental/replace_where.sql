@@ -6,6 +6,6 @@
     {% do exceptions.raise_compiler_error("`replace_where` needs `incremental_predicates`: the condition on the rows to replace") %}
   {%- endif -%}
   insert into {{ arg_dict['target_relation'] }} by name
-  replace where {{ predicates | join(' and ') }}
+  replace where ({{ predicates | join(') and (') }})
   select {{ arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') }} from {{ arg_dict['temp_relation'] }}
 {%- endmacro %}
