@@ -10,13 +10,14 @@ from dbt.adapters.sql import SQLAdapter
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from dbt.adapters.penstock import constraints, file_model
-from dbt.adapters.penstock.config import is_window_model, problems, resolved
+from dbt.adapters.penstock.config import is_window_model, problems, resolved, source_problems
 from dbt.adapters.penstock.connections import Handle, PenstockConnectionManager
 from dbt.adapters.penstock.relation import PenstockRelation
+from penstock.errors import PenstockError
 from penstock.lake import Lake
 from penstock.layout import Layout
 from penstock.names import Name
-from penstock.relations import FILE_FORMATS, Link
+from penstock.relations import Link
 from penstock.runner import Runner
 
 
@@ -49,20 +50,22 @@ class EngineAdapter(SQLAdapter):
     def _links(self, manifest: Any) -> dict[Name, Link]:
         """Every model and source whose config says that its data lies elsewhere."""
         links = {}
-        nodes = [*getattr(manifest, "nodes", {}).values(), *getattr(manifest, "sources", {}).values()]
-        for node in nodes:
+        sources = getattr(manifest, "sources", {}).values()
+        wrong = [f"{node.unique_id}: {found}" for node in sources for found in source_problems(_config_of(node))]
+        if wrong:
+            raise DbtRuntimeError("Wrong config: " + "; ".join(wrong))
+        for node in [*getattr(manifest, "nodes", {}).values(), *sources]:
             config = resolved(_config_of(node))
             if not config.get("location") or not node.schema or not node.identifier:
                 continue
-            format = str(config.get("format") or "delta").lower()
-            if format != "delta" and format not in FILE_FORMATS:
-                raise DbtRuntimeError(
-                    f"The source {node.unique_id} has the format {format!r}: use delta or one of "
-                    + ", ".join(FILE_FORMATS)
-                )
-            options = {str(key): str(value) for key, value in (config.get("options") or {}).items()}
-            location = self.connections.location(str(config["location"]))
-            links[Name(node.schema, node.identifier)] = Link(location, format, options)
+            try:
+                name, location = Name(node.schema, node.identifier), self.connections.location(str(config["location"]))
+            except PenstockError as error:
+                raise DbtRuntimeError(f"{node.unique_id}: {error}") from error
+            # A model's own keys may have such names; its location is a Delta table's.
+            files = config if node.resource_type == "source" else {}
+            options = {str(key): str(value) for key, value in (files.get("options") or {}).items()}
+            links[name] = Link(location, str(files.get("format") or "delta").lower(), options)
         return links
 
     def owns_location(self, relation: PenstockRelation) -> bool:
