@@ -72,11 +72,12 @@ class PenstockAdapter(IngestionAdapter):
 
     @available.parse(lambda *a, **k: [])
     def list_schemas(self, database: str) -> list[str]:
-        return self.lake.schemas()
+        with self.connections.exception_handler("list schemas"):
+            return self.lake.schemas()
 
     @available.parse(lambda *a, **k: False)
     def check_schema_exists(self, database: str, schema: str) -> bool:
-        return schema.lower() in (known.lower() for known in self.lake.schemas())
+        return schema.lower() in (known.lower() for known in self.list_schemas(database))
 
     def create_schema(self, relation: PenstockRelation) -> None:
         with self.connections.exception_handler(f"create schema {relation.schema}"):
