@@ -9,16 +9,19 @@ from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.sql import SQLAdapter
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.penstock import constraints, file_model
+from dbt.adapters.penstock import change_model, constraints, file_model
 from dbt.adapters.penstock.config import is_window_model, problems, resolved, source_problems
 from dbt.adapters.penstock.connections import Handle, PenstockConnectionManager
 from dbt.adapters.penstock.relation import PenstockRelation
+from penstock import locations
 from penstock.errors import PenstockError
 from penstock.lake import Lake
 from penstock.layout import Layout
 from penstock.names import Name
 from penstock.relations import Link
 from penstock.runner import Runner
+
+_MADE_AS_TABLES = ("table", "incremental", "seed", "snapshot")
 
 
 class EngineAdapter(SQLAdapter):
@@ -93,6 +96,23 @@ class EngineAdapter(SQLAdapter):
             found += window_model.problems(model)
         if found:
             raise CompilationError("Wrong config: " + "; ".join(found), node=model)
+        if model.config.get("materialized") in _MADE_AS_TABLES:
+            self._check_place(model)
+
+    def _check_place(self, model: Any) -> None:
+        """A model's table is written where its config says, and only where nothing else lies."""
+        config = resolved(_config_of(model))
+        with self.connections.exception_handler(f"location of {model.unique_id}"):
+            name = Name(model.schema, model.identifier)
+            location = self.connections.location(str(config["location"])) if config.get("location") else None
+            locations.check_unmoved(self.lake, name, location)
+            if location is None:
+                return
+            locations.check(self.lake, name, location)
+            runs_by_itself = file_model.is_file_model(config) or is_window_model(model.config)
+            if runs_by_itself or model.config.get("incremental_strategy") == change_model.STRATEGY:
+                if (table := locations.foreign(self.lake, name, location)) is not None:
+                    locations.check_marked(name, table)
 
     def layout(self, model: Mapping[str, Any]) -> Layout:
         """How the table of a model is laid out, by its config."""
