@@ -6,11 +6,12 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from penstock.errors import from_spark
+from penstock.errors import NotFound, from_spark
 from penstock.jvm import DELTA, java_class
 from penstock.layout import literal
 from penstock.names import Name, quote
 from penstock.relations import Relation
+from penstock.storage import files_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +46,8 @@ class Catalog:
             relation = lake.find(name)
             if relation is None:
                 self.forget(spark, name)
+                if lake.link_of(name) is not None:
+                    raise lake.missing(name)
             else:
                 self._attach(spark, lake, relation)
 
@@ -84,6 +87,8 @@ class Catalog:
                 return
             if known is not None and (known.kind != "view" or relation.kind != "view"):
                 self.forget(spark, relation.name)
+            if relation.kind == "files" and next(files_at(relation.location, lake.storage_options), None) is None:
+                raise NotFound(f"There are no files behind {relation}", where=relation.location)
             self.attach_schema(spark, relation.name.schema)
             _run(spark, _definition(lake, relation))
             self._attached[relation.name] = relation

@@ -33,6 +33,18 @@ def positive(value: Any) -> int:
     return int(value)
 
 
+def path(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("is a path or URI")
+    return value
+
+
+def block(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("is a block of settings")
+    return dict(value)
+
+
 def one_of(*allowed: str) -> Check:
     def check(value: Any) -> str:
         found = next((item for item in allowed if str(value).lower() == item.lower()), None)

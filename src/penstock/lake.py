@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from penstock import sql
+from penstock import locations, sql
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
 from penstock.layout import Layout
-from penstock.names import Name, check_part
+from penstock.names import Name, check_part, is_part
 from penstock.relations import (
     LEDGER_FOLDER,
     LINK_FILE,
@@ -24,7 +23,7 @@ from penstock.relations import (
 )
 from penstock.runner import Runner
 from penstock.settings import SessionSettings
-from penstock.storage import Storage, is_uri, join, normalize
+from penstock.storage import Storage, files_at, is_uri, join, normalize
 from penstock.table import Column, Table
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from penstock.changes import MergeReport
     from penstock.files import IngestReport
 
-_FIRST_COMMIT = f"{LOG_FOLDER}/00000000000000000000.json"
 _WRITE_MODES = ("append", "overwrite", "error", "ignore")
 # Spark reads S3 and ADLS through Hadoop's clients, which have schemes of their own.
 _HADOOP_SCHEMES = {"s3": "s3a", "az": "abfss", "adl": "abfss"}
@@ -61,7 +59,9 @@ class Lake:
         self.read_only = read_only
         self.storage = Storage(self.root, self.storage_options)
         self.links: dict[Name, Link] = {}
-        """Locations that the caller knows of, besides those that `_link.json` files tell."""
+        """Locations that the caller knows of, besides those that `_link.json` files tell; a drop does not change them."""
+        self._let_go: set[tuple[Name, str]] = set()
+        """Locations that were ours until this process dropped the name: it may be made there again."""
         self._threads = threading.local()
 
     def __repr__(self) -> str:
@@ -72,7 +72,8 @@ class Lake:
     def schemas(self) -> list[str]:
         """The schemas on disk."""
         self.storage.check_root(writable=False)
-        return [folder for folder in self.storage.folders("") if not folder.startswith((".", "_"))]
+        folders = self.storage.folders("")
+        return [folder for folder in folders if not folder.startswith((".", "_")) and is_part(folder)]
 
     def tables(self) -> list[Relation]:
         """Every relation of the lake, read from disk."""
@@ -82,7 +83,7 @@ class Lake:
         """The relations of one schema, those with a location elsewhere included."""
         schema = check_part(schema, "schema").lower()
         folder = self._schema_folder(schema)
-        on_disk = {Name(schema, identifier) for identifier in self.storage.folders(folder)}
+        on_disk = {Name(schema, identifier) for identifier in self.storage.folders(folder) if is_part(identifier)}
         linked = {name for name in self.links if name.schema == schema}
         found = (self.find(name) for name in sorted(on_disk | linked, key=str))
         return [relation for relation in found if relation is not None]
@@ -98,8 +99,8 @@ class Lake:
             return Relation(name, "files", link.location, digest(link), link)
         place = Storage(link.location, self.storage_options) if link is not None else self.storage
         prefix = "" if link is not None else f"{folder}/"
-        first = place.head(f"{prefix}{_FIRST_COMMIT}")
-        if first is not None or _has_commits(place, f"{prefix}{LOG_FOLDER}"):
+        first = place.head(f"{prefix}{locations.FIRST_COMMIT}")
+        if first is not None or locations.has_commits(place, prefix):
             stamp = "" if first is None else f"{first.modified.timestamp()}-{first.size}"
             return Relation(name, "table", link.location if link is not None else here, stamp, link)
         return None
@@ -109,8 +110,19 @@ class Lake:
         name = Name.parse(name) if isinstance(name, str) else name
         relation = self.find(name)
         if relation is None:
-            raise NotFound(f"There is no relation {name}", where=self.root, fix="`lake.tables()` lists what there is.")
+            raise self.missing(name)
         return relation
+
+    def missing(self, name: Name) -> NotFound:
+        """The error that says why a name stands for nothing."""
+        link = self.link_of(name)
+        if link is None:
+            return NotFound(f"There is no relation {name}", where=self.root, fix="`lake.tables()` lists what there is.")
+        return NotFound(
+            f"{name} has a location where there is no Delta table",
+            where=link.location,
+            fix="Check its `location`; a source of raw files has a `format` as well.",
+        )
 
     def mentioned(self, text: str) -> set[Name]:
         """The names in a SQL text that may be relations of this lake."""
@@ -155,8 +167,7 @@ class Lake:
             if not inputs:
                 raise PenstockError(f"The view {relation} reads no relation of the lake, so nothing dates it")
             return max(inputs)
-        entries = Storage(relation.location, self.storage_options).list("")
-        dates = [entry.modified for entry in entries]
+        dates = [entry.modified for entry in files_at(relation.location, self.storage_options)]
         if not dates:
             raise NotFound(f"There are no files behind {relation}", where=relation.location)
         return max(dates)
@@ -301,14 +312,16 @@ class Lake:
         """Remove one relation's folder; data elsewhere goes only when the caller owns its location."""
         self.check_writable()
         relation = self.find(name)
-        if relation is None:
+        kept = self.kept_link(name)
+        if relation is None and kept is None:
             if not missing_ok:
                 raise NotFound(f"There is no relation {name} to drop", where=self.root)
             return
-        if relation.link is not None:
-            if owns_location and relation.kind == "table":
+        if relation is not None and relation.link is not None and relation.kind == "table":
+            if owns_location:
                 self._drop_elsewhere(relation)
-            self.links.pop(name, None)
+            elif kept is not None:
+                self._let_go.add((name, normalize(kept.location)))
         folder = self._folder(name)
         # The log goes first: what is left of a drop that was cut short is then no table.
         self.storage.delete_folder(f"{folder}/{LOG_FOLDER}")
@@ -319,9 +332,10 @@ class Lake:
         relation = self.get(old)
         if self.find(new) is not None:
             raise PenstockError(f"{new} is there already, so {old} can't take its name", fix="Drop it first.")
-        self.storage.move_folder(self._folder(old), self._folder(new))
+        if self.storage.has_folder(self._folder(old)):
+            self.storage.move_folder(self._folder(old), self._folder(new))
         if relation.link is not None:
-            self.links[new] = self.links.pop(old, relation.link)
+            self.link(new, relation.link)
 
     def create_view(
         self,
@@ -403,16 +417,23 @@ class Lake:
         if source == target:
             raise PenstockError(f"{source} can't be a clone of itself")
         runner = runner or self.runner
+        if target in self.links and self.find(target) is not None:
+            raise PenstockError(
+                f"The location of {target} holds a table, and a clone replaces none outside of the lake",
+                where=self.links[target].location,
+                fix="Give the clone a location of its own, or drop that table.",
+            )
         # Delta clones into no table that has rows, and the old ledger and marks must go with them.
         self.drop(target, missing_ok=True)
         self.create_schema(target.schema)
-        folder = self._folder(target)
+        location = self.location_of(target)
         if relation.link is None:
+            place = Storage(location, self.storage_options)
             for entry in list(self.storage.list(f"{self._folder(source)}/{LEDGER_FOLDER}")):
                 below = entry.path.split(f"/{LEDGER_FOLDER}/", 1)[1]
-                self.storage.write(f"{folder}/{LEDGER_FOLDER}/{below}", self.storage.read(entry.path))
+                place.write(f"{LEDGER_FOLDER}/{below}", self.storage.read(entry.path))
         runner.run(f"create or replace table {target.sql} shallow clone {source.sql}")
-        cloned = Table.open(join(self.root, folder), self.storage_options)
+        cloned = Table.open(location, self.storage_options)
         number = Table.open(relation.location, self.storage_options).mark
         if number is not None:
             from penstock.journal import note_of
@@ -427,15 +448,19 @@ class Lake:
         return link.location if link is not None else join(self.root, self._folder(name))
 
     def link_of(self, name: Name) -> Link | None:
-        if name in self.links:
-            return self.links[name]
+        return self.links[name] if name in self.links else self.kept_link(name)
+
+    def kept_link(self, name: Name) -> Link | None:
+        """What the relation's `_link.json` says, whatever the caller knows."""
         path = f"{self._folder(name)}/{LINK_FILE}"
         if not self.storage.exists(path):
             return None
         return Link.from_bytes(self.storage.read(path), join(self.root, path))
 
-    def is_linked_on_disk(self, name: Name) -> bool:
-        return self.storage.exists(f"{self._folder(name)}/{LINK_FILE}")
+    def is_ours(self, name: Name, location: str) -> bool:
+        """Whether the table at a location was made, or adopted, by the relation of this name."""
+        kept = self.kept_link(name)
+        return (name, location) in self._let_go or (kept is not None and normalize(kept.location) == location)
 
     def for_spark(self, location: str) -> str:
         """A location as Hadoop's file systems spell it."""
@@ -472,28 +497,15 @@ class Lake:
     def _keep_links(self, view: View) -> None:
         """A view must be readable without the project that told us where its inputs lie."""
         for other in map(Name.parse, view.inputs):
-            if other in self.links and not self.is_linked_on_disk(other):
+            if other in self.links and self.kept_link(other) is None:
                 self.link(other, self.links[other])
 
     def _drop_elsewhere(self, relation: Relation) -> None:
         """Remove the data of a table outside of its folder, unless that would take more than the table."""
-        place, root = PurePosixPath(relation.location), PurePosixPath(self.root)
-        if place == root or place in root.parents:
-            raise PenstockError(
-                f"The location of {relation} holds the lake itself, so it is not dropped", where=relation.location
-            )
+        locations.check_removable(self, relation)
         storage = Storage(relation.location, self.storage_options)
-        if not storage.has_folder(LOG_FOLDER):
-            raise PenstockError(
-                f"The location of {relation} is no Delta table, so it is not dropped", where=relation.location
-            )
         storage.delete_folder(LOG_FOLDER)
         storage.delete_folder("")
-
-
-def _has_commits(place: Storage, log: str) -> bool:
-    """A log folder without a commit is what a first write has left that is under way, or was killed: no table yet."""
-    return any(not entry.path.rsplit("/", 1)[-1].startswith(".") for entry in place.list(log))
 
 
 def connect(

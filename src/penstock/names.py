@@ -31,6 +31,14 @@ def check_part(part: str, what: str) -> str:
     return part
 
 
+def is_part(text: str) -> bool:
+    try:
+        check_part(text, "name")
+    except PenstockError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class Name:
     """A relation's name; Spark's names know no case, so neither do these.

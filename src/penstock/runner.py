@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock import columns, session, sql
+from penstock import columns, locations, session, sql
 from penstock.catalog import Catalog, catalog_of
 from penstock.errors import CANCELLED, PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
 from penstock.jvm import java_class
@@ -274,6 +274,8 @@ class Runner:
         replaced: set[Name] = set()
         if statement.verb in ("CREATE", "REPLACE") and statement.object == "TABLE" and target is not None:
             link = self._link_named(statement) or self.lake.link_of(target)
+            if link is not None:
+                locations.check(self.lake, target, normalize(link.location))
             location = self.lake.location_of(target)
             text = sql.with_location(statement, self.lake.for_spark(location))
             self._catalog.attach_schema(self.spark, target.schema)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +18,12 @@ from obstore.exceptions import NotFoundError as StoreNotFound
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from penstock.errors import NotFound, PenstockError
+
+_PASSWORD = re.compile(r"://([^/@:\s]*):[^/@\s]*@")
+_PATTERN = re.compile(r"[*?\[{]")
+_PIECE = re.compile(r"\*|\?|\[([!^]?)([^\]]+)\]|\{([^}]*)\}|.", re.DOTALL)
+# Spark reads no file of such a name.
+_HIDDEN = re.compile(r"(?:^|/)(?:\.|_(?![^/]*=))")
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,13 @@ def normalize(location: str, base: str | Path | None = None) -> str:
     's3://bucket/lake'
     """
     if location.startswith("file:"):
-        location = unquote(urlparse(location).path)
+        uri = urlparse(location)
+        if uri.netloc not in ("", "localhost"):
+            raise PenstockError(
+                f"{location} names a host, {uri.netloc}, where a path should begin",
+                fix="Write file:///… with three slashes and the whole path, or the path alone.",
+            )
+        location = unquote(uri.path)
     if is_uri(location):
         return location.rstrip("/")
     path = Path(location).expanduser()
@@ -51,6 +65,45 @@ def normalize(location: str, base: str | Path | None = None) -> str:
 
 def join(location: str, *parts: str) -> str:
     return "/".join([location.rstrip("/"), *parts])
+
+
+def files_at(location: str, options: dict[str, str] | None = None) -> Iterator[Entry]:
+    """The files that Spark reads at a location: one file, those of a folder, or those that a pattern names."""
+    pattern = _PATTERN.search(location)
+    if pattern is not None:
+        folder = location[: pattern.start()].rpartition("/")[0]
+        named = _compiled(location[len(folder) + 1 :])
+        found = (entry for entry in Storage(folder or "/", options).list("") if named.fullmatch(entry.path))
+    else:
+        folder, _, name = location.rpartition("/")
+        one = None if folder.endswith("/") else Storage(folder or "/", options).head(name)
+        if one is not None:
+            yield one
+            return
+        found = (entry for entry in Storage(location, options).list(""))
+    yield from (entry for entry in found if not _HIDDEN.search(entry.path))
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of Hadoop's, that also names what lies below a folder that it names."""
+
+    def translated(found: re.Match[str]) -> str:
+        piece, (negated, characters, choices) = found.group(), found.groups()
+        if piece in ("*", "?"):
+            return "[^/]*" if piece == "*" else "[^/]"
+        if characters is not None:
+            escaped = characters.replace("\\", "\\\\")
+            return f"[{'^' if negated else ''}{escaped}]"
+        if choices is not None:
+            return "(?:" + "|".join(_PIECE.sub(translated, choice) for choice in choices.split(",")) + ")"
+        return re.escape(piece)
+
+    return re.compile(_PIECE.sub(translated, pattern) + "(?:/.*)?", re.DOTALL)
+
+
+def _plain(text: object) -> str:
+    """The first line, without a password: obstore adds a dump of all that it was given."""
+    return _PASSWORD.sub(r"://\1:***@", str(text).strip().split("\n", 1)[0])
 
 
 class Storage:
@@ -65,16 +118,17 @@ class Storage:
     @property
     def _store(self) -> ObjectStore:
         if self._opened is None:
-            if self.local:
-                self._opened = LocalStore(self.root, mkdir=True)
-            else:
-                try:
+            try:
+                if self.local:
+                    self._opened = LocalStore(self.root, mkdir=True)
+                else:
                     self._opened = from_url(self.root, config=self._options or None)  # type: ignore[arg-type]
-                except (BaseError, ValueError) as error:
-                    raise PenstockError(
-                        f"The store of {self.root} can't be opened: {error}",
-                        fix="Check the URI and `storage_options`.",
-                    ) from error
+            except (BaseError, ValueError, OSError) as error:
+                raise PenstockError(
+                    f"The store can't be opened: {_plain(error)}",
+                    where=_plain(self.root),
+                    fix="Use a path or a URI such as s3://, gs:// or abfss://, and check `storage_options`.",
+                ) from error
         return self._opened
 
     def check_root(self, *, writable: bool) -> None:
@@ -83,9 +137,10 @@ class Storage:
             self.folders("")
             return
         root = Path(self.root)
-        if root.exists() and not root.is_dir():
-            raise PenstockError("The root is a file", where=self.root, fix="Name a folder.")
-        existing = next(path for path in (root, *root.parents) if path.exists())
+        existing = next(path for path in (root, *root.parents) if os.path.exists(path))
+        if not existing.is_dir():
+            what = "The root is a file" if existing == root else f"The root lies below a file, {existing}"
+            raise PenstockError(what, where=self.root, fix="Name a folder.")
         if not os.access(existing, os.R_OK | os.X_OK):
             raise PenstockError("The root can't be read", where=self.root, fix="Check its permissions.")
         if writable and not os.access(existing, os.W_OK | os.X_OK):
@@ -96,7 +151,7 @@ class Storage:
 
     def head(self, path: str) -> Entry | None:
         """What is known of one object; None only when the store says that it is not there."""
-        if self.local and not os.path.isfile(os.path.join(self.root, path)):
+        if self.local and not self._is_file(path):
             return None
         try:
             meta = obstore.head(self._store, path)
@@ -107,7 +162,7 @@ class Storage:
         return Entry(meta["path"], meta["last_modified"], meta["size"])
 
     def read(self, path: str) -> bytes:
-        if self.local and not os.path.isfile(os.path.join(self.root, path)):
+        if self.local and not self._is_file(path):
             # Opening the store would make its folder.
             raise NotFound("There is no such object", where=join(self.root, path))
         try:
@@ -157,7 +212,7 @@ class Storage:
 
     def list(self, folder: str) -> Iterator[Entry]:
         """Every object below a folder, in no order; nothing where the folder is not there."""
-        if self.local and not os.path.isdir(os.path.join(self.root, folder)):
+        if self.local and not self._is_folder(folder):
             return
         try:
             for chunk in obstore.list(self._store, folder or None):
@@ -172,7 +227,7 @@ class Storage:
             try:
                 with os.scandir(os.path.join(self.root, folder)) as entries:
                     return sorted(entry.name for entry in entries if entry.is_dir())
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return []
             except OSError as error:
                 raise self._failed("listed", folder, error) from error
@@ -184,7 +239,7 @@ class Storage:
 
     def has_folder(self, folder: str) -> bool:
         if self.local:
-            return os.path.isdir(os.path.join(self.root, folder))
+            return self._is_folder(folder)
         return next(self.list(folder), None) is not None
 
     def make_folder(self, folder: str) -> None:
@@ -228,9 +283,24 @@ class Storage:
             raise self._failed("renamed", old, error) from error
         self.delete_folder(old)
 
+    def _is_file(self, path: str) -> bool:
+        return stat.S_ISREG(self._mode(path))
+
+    def _is_folder(self, path: str) -> bool:
+        return stat.S_ISDIR(self._mode(path))
+
+    def _mode(self, path: str) -> int:
+        """What the disk has there; 0 only where it says that nothing is, which os.path.exists also says of EACCES."""
+        try:
+            return os.stat(os.path.join(self.root, path)).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        except OSError as error:
+            raise self._failed("looked at", path, error) from error
+
     def _failed(self, verb: str, path: str, error: BaseException) -> PenstockError:
         return PenstockError(
-            f"It could not be {verb}: {error}",
-            where=join(self.root, path) if path else self.root,
+            f"It could not be {verb}: {_plain(error)}",
+            where=_plain(join(self.root, path) if path else self.root),
             fix="Nothing was changed here; check the path, its permissions and `storage_options`.",
         )

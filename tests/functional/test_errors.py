@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from dbt.cli.main import dbtRunner
 from dbt.tests.util import run_dbt
+from dbt_common.exceptions import DbtRuntimeError
 from deltalake import DeltaTable, write_deltalake
 
 
@@ -48,3 +51,19 @@ class TestBadInput:
 
     def test_a_name_that_no_folder_may_have_is_refused(self, project) -> None:
         assert "holds a slash" in self.message("odd")
+
+
+def test_a_root_that_is_a_file_is_found_from_any_folder_and_told_without_a_traceback(tmp_path, monkeypatch) -> None:
+    shop = tmp_path / "shop"
+    (shop / "models").mkdir(parents=True)
+    (shop / "models" / "any.sql").write_text("select 1 as id")
+    (shop / "lake").write_text("no folder")
+    (shop / "dbt_project.yml").write_text("{name: shop, profile: shop}")
+    output = {"type": "penstock", "root": "./lake", "schema": "main", "threads": 1}
+    (shop / "profiles.yml").write_text(json.dumps({"shop": {"target": "dev", "outputs": {"dev": output}}}))
+    monkeypatch.chdir(tmp_path)
+    folders = ["--project-dir", str(shop), "--profiles-dir", str(shop)]
+    assert not dbtRunner().invoke(["debug", *folders]).success
+    failed = dbtRunner().invoke(["run", *folders]).exception
+    assert isinstance(failed, DbtRuntimeError)
+    assert f"The root is a file ({shop}/lake)" in str(failed)

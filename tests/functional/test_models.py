@@ -7,8 +7,12 @@ import shutil
 from copy import deepcopy
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from dbt.tests.util import run_dbt, write_file
+from deltalake import DeltaTable, write_deltalake
+
+from tests.conftest import delta_rows
 
 
 class TestContract:
@@ -204,3 +208,86 @@ def model(dbt, session):
         assert "returned int: return a PySpark or pandas DataFrame" in results["wrong"]
         assert "ZeroDivisionError" in results["broken"]
         assert "line 2" in results["broken"]
+
+
+_MODES = ("ignore", "append_new_columns", "sync_all_columns", "fail")
+
+
+class TestForeignLocation:
+    """A location that holds what is not the model's: one clear error, and nothing changes."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "as_table.sql": "{{ config(materialized='table', location='./foreign/as_table') }} select 7 as mine",
+            "as_files.sql": "{{ config(materialized='incremental', location='./foreign/as_files', "
+            "source_roots=['./landing']) }} select * from @data",
+            "at_root.sql": "{{ config(materialized='table', location=target.root) }} select 7 as mine",
+            "at_files.sql": "{{ config(materialized='table', location='./landing') }} select 7 as mine",
+        } | {
+            f"as_{mode}.sql": "{{ config(materialized='incremental', "
+            f"on_schema_change='{mode}', location='./foreign/as_{mode}') }}}} select 7 as mine"
+            for mode in _MODES
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self):
+        return {
+            "as_seed.csv": "mine\n7\n",
+            "seeds.yml": "seeds: [{name: as_seed, config: {location: ./foreign/as_seed}}]",
+        }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self):
+        return {
+            "as_snapshot.sql": "{% snapshot as_snapshot %} {{ config(unique_key='mine', strategy='check', "
+            "check_cols='all', location='./foreign/as_snapshot') }} select 7 as mine {% endsnapshot %}"
+        }
+
+    def test_it_is_left_alone(self, project):
+        names = ("as_table", "as_files", "as_seed", "as_snapshot", *(f"as_{mode}" for mode in _MODES))
+        for name in names:
+            write_deltalake(f"{project.project_root}/foreign/{name}", pa.table({"x": [1], "theirs": [2]}))
+        landing = Path(project.project_root, "landing")
+        landing.mkdir()
+        (landing / "one.csv").write_text("id\n1\n")
+        results = {result.node.name: result.message for result in run_dbt(["build"], expect_pass=False)}
+        for name in names:
+            assert "holds another table" in results[name], name
+            assert DeltaTable(f"{project.project_root}/foreign/{name}").version() == 0, name
+        assert "holds the lake itself" in results["at_root"]
+        assert "one.csv" in results["at_files"]
+        assert sorted(file.name for file in landing.iterdir()) == ["one.csv"]
+        assert not Path(project.adapter.lake.root, "_delta_log").exists()
+
+
+class TestOwnLocation:
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {"located.sql": self.model(location="./ext/located")}
+
+    @staticmethod
+    def model(**location: str) -> str:
+        config = dict(materialized="table", pre_hook="drop table if exists {{ this }}", **location)
+        return f"{{{{ config(**{config!r}) }}}} select {{{{ var('n', 1) }}}} as n{{{{ var('n', 1) }}}}"
+
+    def test_a_hook_that_drops_it_does_not_move_it(self, project):
+        for n in (1, 2):
+            run_dbt(["run", "--vars", f"n: {n}"])
+            assert delta_rows(Path(project.project_root, "ext/located")) == [{f"n{n}": n}]
+        assert not Path(project.adapter.lake.root, project.test_schema, "located", "_delta_log").exists()
+
+    def test_another_location_in_the_config_is_told(self, project):
+        for location in ({}, {"location": "./ext/other"}):
+            write_file(self.model(**location), "models", "located.sql")
+            result = run_dbt(["run"], expect_pass=False)[0]
+            assert f"Put `location: {project.project_root}/ext/located` back" in result.message
+        assert not Path(project.project_root, "ext/other").exists()
+
+    def test_a_table_of_the_same_columns_is_adopted(self, project):
+        write_deltalake(f"{project.project_root}/ext/adopted", pa.table({"id": pa.array([1], pa.int32())}))
+        config = "materialized='incremental', on_schema_change='append_new_columns', location='./ext/adopted'"
+        for select in ("select 2 as id", "select 3 as id, 4 as more"):
+            write_file(f"{{{{ config({config}) }}}} {select}", "models", "adopted.sql")
+            run_dbt(["run", "-s", "adopted"])
+        assert sorted(row["id"] for row in delta_rows(Path(project.project_root, "ext/adopted"))) == [1, 2, 3]

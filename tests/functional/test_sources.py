@@ -41,14 +41,22 @@ class TestSources:
             {"name": "json_files", "config": {"location": str(landing / "json"), "format": "json"}},
             {"name": "parquet_files", "config": {"location": str(landing / "parquet"), "format": "parquet"}},
         ]
+        nowhere = [
+            {"name": "gone_table", "config": {"location": str(landing / "gone")}},
+            {"name": "gone_files", "config": {"location": str(landing / "gone"), "format": "csv"}},
+        ]
         models = {
             f"from_{table['name']}.sql": f"select id, name from {{{{ source('raw', '{table['name']}') }}}}"
             for table in tables
         }
-        return models | {"sources.yml": yaml.safe_dump({"sources": [{"name": "raw", "tables": tables}]})}
+        return models | {
+            "sources.yml": yaml.safe_dump({"sources": [{"name": "raw", "tables": [*tables, *nowhere]}]}),
+            "from_gone_table.sql": "{{ config(tags='gone') }} select * from {{ source('raw', 'gone_table') }}",
+            "from_gone_files.sql": "{{ config(tags='gone') }} select * from {{ source('raw', 'gone_files') }}",
+        }
 
     def test_each_reads_the_same(self, project):
-        assert len(run_dbt(["run"])) == 4
+        assert len(run_dbt(["run", "--exclude", "tag:gone"])) == 4
         for name in ("delta_table", "csv_files", "json_files", "parquet_files"):
             rows = project.run_sql(f"select * from {project.test_schema}.from_{name} order by id", fetch="all")
             assert [tuple(row) for row in rows] == [(1, "a"), (2, None)], name
@@ -57,6 +65,11 @@ class TestSources:
         (landing / "csv" / "two.csv").write_text("id;name\n3;c\n")
         count = project.run_sql(f"select count(*) from {project.test_schema}.from_csv_files", fetch="one")
         assert count[0] == 3
+
+    def test_a_source_of_nothing_is_named_with_its_location(self, project, landing):
+        for result in run_dbt(["run", "-s", "tag:gone"], expect_pass=False):
+            assert f"raw.{result.node.name.removeprefix('from_')}" in result.message
+            assert str(landing / "gone") in result.message
 
     def test_freshness_from_the_log(self, project):
         run_dbt(["source", "freshness"])

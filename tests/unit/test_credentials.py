@@ -32,6 +32,20 @@ def test_every_error_is_in_one_message_with_the_nearest_name() -> None:
         assert part in message
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("schema", "a/b", "`schema`"),
+        ("schema", "a-b", "letters, digits and underscores"),
+        ("root", "file://./lake", "file:///"),
+        ("session", {"remote": "sc://x"}, "`session.remote`"),
+    ],
+)
+def test_what_the_first_statement_would_stumble_over_is_refused(key: str, value: object, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        PenstockCredentials.validate({**GOOD, key: value})
+
+
 def test_a_database_is_refused() -> None:
     with pytest.raises(ValidationError, match="schemas only"):
         PenstockCredentials.validate({**GOOD, "database": "other"})

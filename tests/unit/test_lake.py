@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -113,7 +114,7 @@ def test_dropping_a_link_leaves_the_data(lake: Lake, tmp_path: Path) -> None:
 def test_its_owner_drops_the_data_but_never_the_lake(lake: Lake, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     make_table(lake, location=str(elsewhere))
-    lake.links[ORDERS] = Link(str(elsewhere))
+    lake.link(ORDERS, Link(str(elsewhere)))
     lake.drop(ORDERS, owns_location=True)
     assert not elsewhere.exists()
     for place in (lake.root, str(tmp_path)):
@@ -185,3 +186,44 @@ def test_freshness_and_statistics_come_from_the_log(lake: Lake) -> None:
     numbers = lake.log_of("silver.orders").statistics()
     assert (numbers.rows, numbers.files) == (3, 1)
     assert lake.last_modified("gold.v") == lake.last_modified("silver.orders") == lake.log_of(ORDERS).last_modified
+
+
+def test_a_folder_whose_name_is_no_relations_is_passed_over(lake: Lake) -> None:
+    make_table(lake)
+    for stray in ("silver/a..b", "c..d/orders"):
+        (Path(lake.root) / stray).mkdir(parents=True)
+    assert [str(found) for found in lake.tables()] == ["silver.orders"]
+
+
+def test_a_drop_does_not_forget_what_the_caller_told(lake: Lake, tmp_path: Path) -> None:
+    elsewhere = str(tmp_path / "elsewhere")
+    make_table(lake, location=elsewhere)
+    lake.links[ORDERS] = Link(elsewhere)
+    lake.link(ORDERS, Link(elsewhere))
+    lake.drop(ORDERS)
+    assert lake.location_of(ORDERS) == elsewhere
+    assert lake.kept_link(ORDERS) is None
+    assert lake.is_ours(ORDERS, elsewhere)
+
+
+def test_a_link_to_nothing_can_be_dropped(lake: Lake, tmp_path: Path) -> None:
+    lake.link(ORDERS, Link(str(tmp_path / "gone")))
+    lake.drop(ORDERS)
+    assert lake.link_of(ORDERS) is None
+
+
+def test_a_location_without_a_table_is_named(lake: Lake, tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone")
+    lake.links[ORDERS] = Link(gone)
+    for look in (lake.get, lake.columns, lake.last_modified):
+        with pytest.raises(NotFound, match=rf"silver\.orders .*no Delta table \({gone}\)"):
+            look("silver.orders")
+
+
+@pytest.mark.parametrize("location", ["landing", "landing/one.csv", "landing/*.csv"])
+def test_files_are_dated_in_a_folder_alone_and_by_a_pattern(lake: Lake, tmp_path: Path, location: str) -> None:
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "landing" / "one.csv").write_text("id\n1\n")
+    os.utime(tmp_path / "landing" / "one.csv", (1_700_000_000, 1_700_000_000))
+    lake.links[ORDERS] = Link(str(tmp_path / location), "csv")
+    assert lake.last_modified(ORDERS).timestamp() == 1_700_000_000

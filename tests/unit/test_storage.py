@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from penstock.errors import NotFound, PenstockError
-from penstock.storage import Storage, normalize
+from penstock.storage import Storage, files_at, normalize
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,61 @@ def test_a_root_that_cannot_be_used_is_refused(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("penstock.storage.os.access", lambda path, mode: False)
     with pytest.raises(PenstockError, match="can't be read"):
         storage.check_root(writable=False)
+
+
+@pytest.mark.parametrize("given", ["file://./lake", "file://lake", "file://host/data/lake"])
+def test_a_file_uri_with_a_host_is_refused(given: str) -> None:
+    with pytest.raises(PenstockError, match="file:///"):
+        normalize(given, "/project")
+
+
+@pytest.mark.parametrize(
+    "look", [lambda s: s.head("a/b"), lambda s: list(s.list("a")), lambda s: s.has_folder("a"), lambda s: s.read("a/b")]
+)
+def test_what_may_not_be_looked_at_is_not_missing(
+    look: Callable[[Storage], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    storage = Storage(str(tmp_path))
+    monkeypatch.setattr("penstock.storage.os.stat", refuse)
+    with pytest.raises(PenstockError, match="Permission denied"):
+        look(storage)
+
+
+def test_below_a_file_there_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    storage = Storage(str(tmp_path))
+    assert storage.head("a/b") is None
+    assert list(storage.list("a")) == []
+    assert storage.folders("a") == []
+    with pytest.raises(PenstockError, match=rf"below a file, {tmp_path}/a"):
+        Storage(str(tmp_path / "a" / "lake")).check_root(writable=True)
+
+
+def test_a_store_that_is_not_known_is_said_in_one_line_and_without_its_password() -> None:
+    with pytest.raises(PenstockError, match="s3://") as caught:
+        Storage("foo://user:hunter2@host/lake").folders("")
+    assert "hunter2" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("", {"one.csv", "day=1/two.csv", "other/three.csv"}),
+        ("/one.csv", {"one.csv"}),
+        ("/day=1", {"two.csv"}),
+        ("/*.csv", {"one.csv"}),
+        ("/day=[0-9]", {"day=1/two.csv"}),
+        ("/{one,none}.csv", {"one.csv"}),
+        ("/o*", {"one.csv", "other/three.csv"}),
+        ("/none.csv", set()),
+    ],
+)
+def test_the_files_at_a_location(location: str, expected: set[str], tmp_path: Path) -> None:
+    for name in ("one.csv", "day=1/two.csv", "other/three.csv", "_SUCCESS", ".one.csv.crc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert {entry.path for entry in files_at(f"{tmp_path}{location}")} == expected

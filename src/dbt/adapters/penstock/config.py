@@ -8,7 +8,9 @@ from typing import Any
 
 from dbt.adapters.protocol import AdapterConfig
 
+from penstock.checks import block, checked, one_of, path
 from penstock.layout import Layout
+from penstock.relations import FILE_FORMATS
 from penstock.settings import nearest
 
 ALIASES = {
@@ -81,6 +83,7 @@ _REPLACED = {
     "clustered_by": "`cluster_by` (liquid clustering)",
     "buckets": "`cluster_by` (liquid clustering)",
 }
+_SOURCE_CHECKS = {"location": path, "format": one_of("delta", *FILE_FORMATS), "options": block}
 
 
 @dataclass
@@ -116,8 +119,8 @@ def problems(config: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     if config.get("file_format") not in (None, "delta"):
         found.append(f"`file_format` can only be delta, not {config['file_format']!r}")
     location = resolved(config).get("location")
-    if location is not None and (not isinstance(location, str) or not location.strip()):
-        found.append(f"`location` is a path or URI, not {location!r}")
+    if location is not None:
+        found += checked({"location": location}, {"location": path})[1]
     feed = config.get("change_data_feed")
     if feed is not None and not isinstance(feed, bool):
         found.append(f"`change_data_feed` is true or false, not {feed!r}")
@@ -132,6 +135,19 @@ def problems(config: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     action = config.get("not_matched_by_source_action")
     if action is not None and action != "delete":
         found.append(f"`not_matched_by_source_action` can only be delete, not {action!r}")
+    return found
+
+
+def source_problems(config: Mapping[str, Any]) -> list[str]:
+    """Everything that is wrong with where a source says that it lies; other keys are the user's own."""
+    given = {key: value for key, value in resolved(config).items() if value is not None}
+    checks = _SOURCE_CHECKS if "location" in given else {"location": path}
+    _, found = checked(given, checks)
+    for key in given:
+        # Among three names a lower bar than among all keys of a model is right: it finds `fromat`.
+        guess = nearest(key, checks, cutoff=0.8)
+        if key not in KNOWN and guess not in (None, key):
+            found.append(f"`{key}` is not known: did you mean `{guess}`?")
     return found
 
 

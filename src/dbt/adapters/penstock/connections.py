@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -156,7 +157,13 @@ class PenstockConnectionManager(SQLConnectionManager):
 
     @property
     def project_root(self) -> str | None:
-        return getattr(self.profile, "project_root", None)
+        known = getattr(self.profile, "project_root", None)
+        if known is None:
+            # `dbt debug` has the profile alone.
+            from dbt.flags import get_flags
+
+            known = getattr(get_flags(), "PROJECT_DIR", None)
+        return None if known is None else os.path.abspath(known)
 
     @cached_property
     def lake(self) -> Lake:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
+from penstock.errors import PenstockError
 from penstock.lake import Lake
 from penstock.settings import SessionSettings, unknown_keys
 from penstock.storage import normalize
 
 # Spark's own name for the one catalog of a session; dbt wants a database, the lake has none.
 DATABASE = "spark_catalog"
+# Spark's in-memory catalog takes no other names.
+_SCHEMA = re.compile(r"\w+", re.ASCII)
 _KEYS = ("root", "schema", "database", "session", "storage_options")
 
 
@@ -52,14 +56,32 @@ class PenstockCredentials(Credentials):
         for key in ("root", "schema"):
             if not isinstance(data.get(key), str) or not data[key].strip():
                 problems.append(f"`{key}` is missing" if not data.get(key) else f"`{key}` is a string")
+        problems += cls._unusable(data)
         if data.get("database", DATABASE) != DATABASE:
             problems.append("`database` can't be set: a lake has schemas only")
         options = data.get("storage_options")
         if options is not None and not isinstance(options, Mapping):
             problems.append("`storage_options` is a block of settings")
-        problems += SessionSettings.problems(data.get("session"))
+        session = data.get("session")
+        problems += SessionSettings.problems(session)
+        if isinstance(session, Mapping) and session.get("remote"):
+            problems.append("`session.remote` (Spark Connect) is not supported yet: use `session.master`")
         if problems:
             raise ValidationError("; ".join(problems))
+
+    @staticmethod
+    def _unusable(data: Mapping[str, Any]) -> list[str]:
+        """What the first statement would stumble over."""
+        problems = []
+        root, schema = data.get("root"), data.get("schema")
+        if isinstance(schema, str) and schema.strip() and not _SCHEMA.fullmatch(schema):
+            problems.append(f"`schema` is a name of letters, digits and underscores, not {schema!r}")
+        try:
+            if isinstance(root, str):
+                normalize(root)
+        except PenstockError as error:
+            problems.append(f"`root`: {error}")
+        return problems
 
     def lake(self, base: str | None = None) -> Lake:
         """The lake; a relative root is relative to the project's folder."""

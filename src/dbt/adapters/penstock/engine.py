@@ -9,15 +9,19 @@ from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.sql import SQLAdapter
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.penstock import constraints, file_model
-from dbt.adapters.penstock.config import is_window_model, problems, resolved
+from dbt.adapters.penstock import change_model, constraints, file_model
+from dbt.adapters.penstock.config import is_window_model, problems, resolved, source_problems
 from dbt.adapters.penstock.connections import Handle, PenstockConnectionManager
 from dbt.adapters.penstock.relation import PenstockRelation
+from penstock import locations
+from penstock.errors import PenstockError
 from penstock.lake import Lake
 from penstock.layout import Layout
 from penstock.names import Name
-from penstock.relations import FILE_FORMATS, Link
+from penstock.relations import Link
 from penstock.runner import Runner
+
+_MADE_AS_TABLES = ("table", "incremental", "seed", "snapshot")
 
 
 class EngineAdapter(SQLAdapter):
@@ -49,20 +53,22 @@ class EngineAdapter(SQLAdapter):
     def _links(self, manifest: Any) -> dict[Name, Link]:
         """Every model and source whose config says that its data lies elsewhere."""
         links = {}
-        nodes = [*getattr(manifest, "nodes", {}).values(), *getattr(manifest, "sources", {}).values()]
-        for node in nodes:
+        sources = getattr(manifest, "sources", {}).values()
+        wrong = [f"{node.unique_id}: {found}" for node in sources for found in source_problems(_config_of(node))]
+        if wrong:
+            raise DbtRuntimeError("Wrong config: " + "; ".join(wrong))
+        for node in [*getattr(manifest, "nodes", {}).values(), *sources]:
             config = resolved(_config_of(node))
             if not config.get("location") or not node.schema or not node.identifier:
                 continue
-            format = str(config.get("format") or "delta").lower()
-            if format != "delta" and format not in FILE_FORMATS:
-                raise DbtRuntimeError(
-                    f"The source {node.unique_id} has the format {format!r}: use delta or one of "
-                    + ", ".join(FILE_FORMATS)
-                )
-            options = {str(key): str(value) for key, value in (config.get("options") or {}).items()}
-            location = self.connections.location(str(config["location"]))
-            links[Name(node.schema, node.identifier)] = Link(location, format, options)
+            try:
+                name, location = Name(node.schema, node.identifier), self.connections.location(str(config["location"]))
+            except PenstockError as error:
+                raise DbtRuntimeError(f"{node.unique_id}: {error}") from error
+            # A model's own keys may have such names; its location is a Delta table's.
+            files = config if node.resource_type == "source" else {}
+            options = {str(key): str(value) for key, value in (files.get("options") or {}).items()}
+            links[name] = Link(location, str(files.get("format") or "delta").lower(), options)
         return links
 
     def owns_location(self, relation: PenstockRelation) -> bool:
@@ -90,6 +96,23 @@ class EngineAdapter(SQLAdapter):
             found += window_model.problems(model)
         if found:
             raise CompilationError("Wrong config: " + "; ".join(found), node=model)
+        if model.config.get("materialized") in _MADE_AS_TABLES:
+            self._check_place(model)
+
+    def _check_place(self, model: Any) -> None:
+        """A model's table is written where its config says, and only where nothing else lies."""
+        config = resolved(_config_of(model))
+        with self.connections.exception_handler(f"location of {model.unique_id}"):
+            name = Name(model.schema, model.identifier)
+            location = self.connections.location(str(config["location"])) if config.get("location") else None
+            locations.check_unmoved(self.lake, name, location)
+            if location is None:
+                return
+            locations.check(self.lake, name, location)
+            runs_by_itself = file_model.is_file_model(config) or is_window_model(model.config)
+            if runs_by_itself or model.config.get("incremental_strategy") == change_model.STRATEGY:
+                if (table := locations.foreign(self.lake, name, location)) is not None:
+                    locations.check_marked(name, table)
 
     def layout(self, model: Mapping[str, Any]) -> Layout:
         """How the table of a model is laid out, by its config."""

@@ -13,7 +13,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.constraints import ConstraintType
-from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.penstock import catalog, constraints, python_model, seed
 from dbt.adapters.penstock.column import PenstockColumn
@@ -23,6 +23,7 @@ from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.ingestion import IngestionAdapter
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import columns as table_columns
+from penstock import locations
 from penstock.errors import NotFound
 from penstock.names import check_part, quote
 from penstock.sql import statements
@@ -72,11 +73,12 @@ class PenstockAdapter(IngestionAdapter):
 
     @available.parse(lambda *a, **k: [])
     def list_schemas(self, database: str) -> list[str]:
-        return self.lake.schemas()
+        with self.connections.exception_handler("list schemas"):
+            return self.lake.schemas()
 
     @available.parse(lambda *a, **k: False)
     def check_schema_exists(self, database: str, schema: str) -> bool:
-        return schema.lower() in (known.lower() for known in self.lake.schemas())
+        return schema.lower() in (known.lower() for known in self.list_schemas(database))
 
     def create_schema(self, relation: PenstockRelation) -> None:
         with self.connections.exception_handler(f"create schema {relation.schema}"):
@@ -245,19 +247,20 @@ class PenstockAdapter(IngestionAdapter):
             return layout.changes(table, relation.render())
 
     @available.parse_none
-    def check_location(self, relation: PenstockRelation, query: str) -> None:
-        """Before a first build: a location that holds another table of other columns is someone else's."""
+    def check_location(self, relation: PenstockRelation, query: str, besides: Iterable[str] = ()) -> None:
+        """Before a table is written: one at its location that is not ours is adopted if it has the same columns.
+
+        Those are the query's, and what the materialization adds `besides`.
+        """
         name = relation.name_in_lake
-        link = self.lake.links.get(name)
-        if link is None or self.lake.is_linked_on_disk(name) or self.lake.find(name) is None:
-            return
-        theirs = [column.name.lower() for column in self.lake.columns(name)]
-        ours = [column.name.lower() for column in self.get_column_schema_from_query(query)]
-        if sorted(theirs) != sorted(ours):
-            raise DbtRuntimeError(
-                f"The location {link.location} holds another table, with the columns {', '.join(theirs)}; "
-                f"{name} has {', '.join(ours)}. Nothing was changed: give the model a location of its own."
-            )
+        with self.connections.exception_handler(f"location of {relation}"):
+            link = self.lake.links.get(name)
+            table = None if link is None else locations.foreign(self.lake, name, link.location)
+            if link is None or table is None:
+                return
+            columns = [column.name for column in self.get_column_schema_from_query(query)]
+            locations.check_adoptable(name, table, [*columns, *besides])
+            self.lake.link(name, link)
 
     @available.parse(lambda *a, **k: False)
     def view_is_current(self, relation: PenstockRelation, sql: str, model: Mapping[str, Any]) -> bool:

@@ -1,9 +1,17 @@
 {#- dbt's own snapshot: dbt-spark's would be found first. -#}
 {% materialization snapshot, adapter='penstock' %}
+  {% do adapter.check_location(this, sql, snapshot_columns()) %}
   {%- set built = dbt.materialization_snapshot_default() -%}
   {% do apply_layout(this) %}
   {{ return(built) }}
 {% endmaterialization %}
+
+{#- What a snapshot's table has besides the columns of its query. -#}
+{% macro snapshot_columns() -%}
+  {%- set names = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+  {%- set added = [names.dbt_scd_id, names.dbt_updated_at, names.dbt_valid_from, names.dbt_valid_to] -%}
+  {{ return(added + ([names.dbt_is_deleted] if config.get('hard_deletes') == 'new_record' else [])) }}
+{%- endmacro %}
 
 {% macro penstock__snapshot_merge_sql(target, source, insert_cols) -%}
   {{ default__snapshot_merge_sql(target, source, insert_cols) }}

@@ -20,8 +20,8 @@
   {% do begin_model() %}
 
   {%- set query = model_query() -%}
+  {% do adapter.check_location(target_relation, query) %}
   {%- if existing_relation is none or existing_relation.is_view or should_full_refresh() -%}
-    {% do adapter.check_location(target_relation, query) %}
     {% call statement('main') -%}
       {{ create_table_as(False, target_relation, query) }}
     {%- endcall %}
