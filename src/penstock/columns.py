@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from penstock.errors import PenstockError
 from penstock.journal import OURS
 from penstock.names import Name, quote
-from penstock.table import Column, Table
+from penstock.table import Column, Table, field_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
     from penstock.lake import Lake
     from penstock.runner import Runner
@@ -25,12 +26,30 @@ def of_frame(frame: DataFrame) -> list[Column]:
     return [
         Column(
             name=field.name,
-            type=field.dataType.simpleString(),
+            type=type_text(field.dataType),
             nullable=field.nullable,
             comment=(field.metadata or {}).get("comment"),
         )
         for field in frame.schema.fields
     ]
+
+
+def type_text(type: DataType) -> str:
+    """A type as SQL can read it: Spark's own text does not quote the fields of a struct.
+
+    >>> from pyspark.sql.types import LongType, StructField, StructType
+    >>> type_text(StructType([StructField("a-b", LongType()), StructField("c", LongType())]))
+    'struct<`a-b`:bigint,c:bigint>'
+    """
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(type, StructType):
+        return f"struct<{','.join(f'{field_name(field.name)}:{type_text(field.dataType)}' for field in type.fields)}>"
+    if isinstance(type, ArrayType):
+        return f"array<{type_text(type.elementType)}>"
+    if isinstance(type, MapType):
+        return f"map<{type_text(type.keyType)},{type_text(type.valueType)}>"
+    return type.simpleString()
 
 
 class Difference:

@@ -276,6 +276,10 @@ class Lake:
         """
         from penstock import changes
 
+        if (source is None) != (not sql.parameters(select, "changes")):
+            raise PenstockError(
+                "`@changes` in the SELECT and `source` go together", where=name, fix="Give both, or name the tables."
+            )
         if source is not None:
             select = sql.bind(select, "changes", Name.parse(source).sql)
         table = Layout.from_config(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -14,6 +15,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
+from penstock.names import quote
 from penstock.storage import Storage
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ MARK = "penstock"
 VOID = "penstock.void"
 """The application id that a commit carries as well when its number stands for a plan that was given up."""
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _SPARK_TYPES = {
     "long": "bigint",
     "integer": "int",
@@ -63,6 +66,11 @@ class Statistics:
     """None where a file was written without statistics."""
 
 
+def field_name(name: str) -> str:
+    """A struct's field as a type names it: quoted where Spark could not read it else."""
+    return name if _WORD.fullmatch(name) else quote(name)
+
+
 def spark_type(delta_type: Any, metadata: dict[str, Any] | None = None) -> str:
     """A type of the Delta schema as Spark's SQL writes it.
 
@@ -79,7 +87,8 @@ def spark_type(delta_type: Any, metadata: dict[str, Any] | None = None) -> str:
     if kind == "map":
         return f"map<{spark_type(delta_type['keyType'])},{spark_type(delta_type['valueType'])}>"
     fields = ",".join(
-        f"{field['name']}:{spark_type(field['type'], field.get('metadata'))}" for field in delta_type["fields"]
+        f"{field_name(field['name'])}:{spark_type(field['type'], field.get('metadata'))}"
+        for field in delta_type["fields"]
     )
     return f"struct<{fields}>"
 

@@ -1,9 +1,11 @@
-"""The config of sources: all errors in one message, and the user's own keys left alone."""
+"""The config of sources and models: what is wrong is said, and the user's own keys are left alone."""
 
 from __future__ import annotations
 
 import pytest
+from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.penstock.change_model import change_source
 from dbt.adapters.penstock.config import source_problems
 
 
@@ -24,3 +26,13 @@ def test_sources(config: dict[str, object], said: list[str]) -> None:
     assert len(found) == len(said)
     for problem, part in zip(found, said, strict=True):
         assert part in problem
+
+
+def test_what_is_for_a_merge_is_not_ignored_by_cdf_merge() -> None:
+    model = {"unique_id": "model.m", "config": {"unique_key": "id"}}
+    assert change_source(model, None).unique_key == ("id",)
+    model["config"] |= {"incremental_predicates": ["id > 1"], "merge_exclude_columns": ["n"]}
+    with pytest.raises(
+        DbtRuntimeError, match="merge_exclude_columns, incremental_predicates is for the strategy merge"
+    ):
+        change_source(model, None)

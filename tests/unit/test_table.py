@@ -23,6 +23,7 @@ TYPES = [
         {"type": "struct", "fields": [{"name": "a", "type": {"type": "array", "elementType": "byte"}}]},
         "struct<a:array<tinyint>>",
     ),
+    ({"type": "struct", "fields": [{"name": "a-b", "type": "long"}]}, "struct<`a-b`:bigint>"),
 ]
 
 

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from penstock.changes.window import Segment, Span
+from penstock.columns import type_text
 from penstock.errors import from_spark
 from penstock.jvm import DELTA, delta_log, option, scala_object
 from penstock.names import quote
@@ -107,7 +108,7 @@ class Views:
         """The rows that have come or gone, with their weights."""
 
         def frame() -> DataFrame:
-            columns = [(field.name, field.dataType.simpleString()) for field in self._snapshot_of(span).schema.fields]
+            columns = [(field.name, type_text(field.dataType)) for field in self._snapshot_of(span).schema.fields]
             parts = [self._images(span, segment, columns) for segment in segments]
             signed = self._view((span, "signed"), lambda: reduce(lambda left, right: left.union(right), parts))
             return self.frame(net(signed, columns))
@@ -203,7 +204,7 @@ def _aligned(frame: DataFrame, columns: Sequence[tuple[str, str]], weight: str) 
         found = have.get(name.lower())
         if found is None:
             shown.append(f"cast(null as {type}) as {quote(name)}")
-        elif found.dataType.simpleString() == type:
+        elif type_text(found.dataType) == type:
             shown.append(f"{quote(found.name)} as {quote(name)}")
         else:
             shown.append(f"cast({quote(found.name)} as {type}) as {quote(name)}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from penstock.columns import type_text
 from penstock.errors import PenstockError, from_spark
 from penstock.files.model import VIRTUAL
 from penstock.files.source import FileSource
@@ -94,7 +95,7 @@ class Shape:
 
     @property
     def types(self) -> dict[str, str]:
-        return {field.name: field.dataType.simpleString() for field in _struct(self.schema).fields}
+        return {field.name: type_text(field.dataType) for field in _struct(self.schema).fields}
 
 
 class Frames:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.columns import FAIL, IGNORE, Difference, of_frame
+from penstock.columns import FAIL, IGNORE, Difference, of_frame, type_text
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.model import Model
@@ -136,7 +136,7 @@ class Reader:
                     fitted.append(F.col(quote(column.name)))
                 continue
             wanted = target[key]
-            same = column.dataType.simpleString() == wanted.type
+            same = type_text(column.dataType) == wanted.type
             value = F.col(quote(column.name)) if same else F.col(quote(column.name)).cast(wanted.type)
             fitted.append(value.alias(wanted.name))
         return frame.select(*fitted)

@@ -492,15 +492,15 @@ def test_another_key_is_another_table(world):
 def test_values_that_json_does_not_tell_apart(world):
     world.sql(
         "create table {s}.a {feed} as select id, map(cast(concat('k', id) as binary), 1) as m, "
-        "if(id = 1, parse_json('null'), null) as v from range(3)"
+        "if(id = 1, parse_json('null'), null) as v, named_struct('a-b', id) as s from range(3)"
     )
-    select = "select id, m, v from {s}.a"
+    select = "select id, m, v, s from {s}.a"
     world.merge(select)
-    world.sql("insert into {s}.a values (9, map(X'00', 1, X'01', 2), null)")
+    world.sql("insert into {s}.a values (9, map(X'00', 1, X'01', 2), null, null)")
     world.sql("delete from {s}.a where id = 9")
     world.sql("update {s}.a set v = parse_json('null') where id = 2")
     world.merge(select)
-    shown = "select id, v is null as missing, cast(map_keys(m)[0] as string) as k from {s}."
+    shown = "select id, s.`a-b` as s, v is null as missing, cast(map_keys(m)[0] as string) as k from {s}."
     assert world.rows(shown + "target") == world.rows(shown + "a")
 
 
@@ -525,6 +525,12 @@ def test_a_mix_of_old_and_new_rows_that_fails(world):
     world.sql("update {s}.b set y = 0 where k = 1")
     with pytest.raises(PenstockError, match="DIVIDE_BY_ZERO"):
         world.merge(select)
+
+
+@pytest.mark.parametrize(("select", "keys"), [("select id from @changes", {}), (PLAIN, {"source": "silver.a"})])
+def test_what_is_called_changes_has_a_source(world, select, keys):
+    with pytest.raises(PenstockError, match="go together"):
+        world.merge(select, **keys)
 
 
 def test_a_first_run_that_failed_does_not_tell_of_other_sql(a):
