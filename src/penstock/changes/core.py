@@ -301,7 +301,7 @@ def _refuse_other_keys(
         for part in (*node.expressions, node.args.get("having"))
         if part is not None
         for item in _own(part, exp.AggFunc)
-        if not isinstance(item.parent, exp.Window) and not isinstance(item.parent, (exp.IgnoreNulls, exp.RespectNulls))
+        if not _is_windowed(item)
     ]
     group = node.args.get("group")
     if group is None:
@@ -318,6 +318,14 @@ def _refuse_other_keys(
     if absent:
         raise _no_key(absent, "GROUP BY lacks it", where)
     return grouped <= set(shown)
+
+
+def _is_windowed(item: exp.Expr) -> bool:
+    """Whether an aggregate has an OVER, with whatever stands between them."""
+    parent = item.parent
+    while isinstance(parent, (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)):
+        parent = parent.parent
+    return isinstance(parent, exp.Window)
 
 
 def _own(part: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:

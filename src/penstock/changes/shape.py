@@ -31,14 +31,16 @@ _UNSTEADY = {
     "RAND", "RANDN", "RANDOM", "RANDSTR", "UNIFORM", "UUID", "SHUFFLE", "MONOTONICALLY_INCREASING_ID",
     "SPARK_PARTITION_ID", "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH",
     "CURRENT_TIMESTAMP", "NOW", "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "LOCALTIMESTAMP", "CURRENT_USER", "USER",
-    "SESSION_USER", "CURRENT_TIMEZONE", "CURRENT_DATABASE", "CURRENT_SCHEMA", "CURRENT_CATALOG",
+    "SESSION_USER", "CURRENT_TIMEZONE", "CURRENT_DATABASE", "CURRENT_SCHEMA", "CURRENT_CATALOG", "REFLECT",
+    "JAVA_METHOD",
 }  # fmt: skip
+_UNSTEADY_DATES = {"now", "today", "tomorrow", "yesterday"}
 _UNSTEADY_NODES = tuple(
     getattr(exp, name)
     for name in (
         "Rand", "Randn", "Randstr", "Uuid", "MonotonicallyIncreasingId", "CurrentTimestamp", "CurrentTimestampLTZ",
         "CurrentDate", "CurrentDatetime", "CurrentTime", "Localtimestamp", "CurrentUser", "SessionUser",
-        "CurrentSchema", "CurrentDatabase", "CurrentCatalog", "CurrentTimezone",
+        "CurrentSchema", "CurrentDatabase", "CurrentCatalog", "CurrentTimezone", "Shuffle",
     )
     if hasattr(exp, name)
 )  # fmt: skip
@@ -121,10 +123,12 @@ def _refuse_unsteady(tree: exp.Expr, where: str) -> None:
         unsteady = isinstance(node, _UNSTEADY_NODES) or (name or "").upper() in _UNSTEADY
         if not unsteady and isinstance(node, (exp.UnixSeconds, exp.StrToUnix)) and node.this is None:
             unsteady = True
+        called = f"{name or node.sql_name()}()".lower() if isinstance(node, exp.Func) else ""
+        if isinstance(node, (exp.Cast, exp.TsOrDsToDate)) and isinstance(node.this, exp.Literal):
+            unsteady, called = node.this.name.strip().lower() in _UNSTEADY_DATES, f"'{node.this.name}'"
         if unsteady:
-            called = (name or node.sql_name() if isinstance(node, exp.Func) else str(name)).lower()
             raise PenstockError(
-                f"The model calls {called}(), which answers differently each time, so a full refresh and an "
+                f"The model has {called}, which answers differently each time, so a full refresh and an "
                 "incremental run can't agree",
                 where=where,
                 fix="Compute it upstream, where the row is made, or use another strategy.",
