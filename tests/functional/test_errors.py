@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from dbt.adapters.factory import reset_adapters
 from dbt.cli.main import dbtRunner
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtRuntimeError
@@ -63,7 +64,11 @@ def test_a_root_that_is_a_file_is_found_from_any_folder_and_told_without_a_trace
     (shop / "profiles.yml").write_text(json.dumps({"shop": {"target": "dev", "outputs": {"dev": output}}}))
     monkeypatch.chdir(tmp_path)
     folders = ["--project-dir", str(shop), "--profiles-dir", str(shop)]
-    assert not dbtRunner().invoke(["debug", *folders]).success
-    failed = dbtRunner().invoke(["run", *folders]).exception
+    try:
+        assert not dbtRunner().invoke(["debug", *folders]).success
+        failed = dbtRunner().invoke(["run", *folders]).exception
+    finally:
+        # The next test's project has another root.
+        reset_adapters()
     assert isinstance(failed, DbtRuntimeError)
     assert f"The root is a file ({shop}/lake)" in str(failed)
