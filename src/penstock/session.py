@@ -302,6 +302,7 @@ def _end(archive: ClassArchive, *, local: bool) -> None:
 
     gateway: Any = SparkContext._gateway
     if gateway is None:
+        archive.keep()  # `stop` has ended it already
         return
     if not local or archive.is_due or getattr(gateway, "proc", None) is None:
         _end_gateway()
