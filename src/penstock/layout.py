@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.names import quote
+from penstock.sql import tokens
 from penstock.table import Table
 
 RETENTION = "delta.setTransactionRetentionDuration"
@@ -35,8 +36,9 @@ class Layout:
     cluster_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict, hash=False)
     comment: str | None = None
-    checks: dict[str, str] = field(default_factory=dict, hash=False)
-    """CHECK constraints by name: written as properties, so that the creating commit enforces them already."""
+    checks: dict[str, str] | None = field(default=None, hash=False)
+    """CHECK constraints by name: written as properties, so that the creating commit enforces them already.
+    None where no contract says which there are."""
 
     @classmethod
     def problems(cls, config: Mapping[str, Any]) -> list[str]:
@@ -74,7 +76,7 @@ class Layout:
             cluster_by=_names(config.get("cluster_by")),
             properties={str(key): _property(value) for key, value in (config.get("table_properties") or {}).items()},
             comment=comment or None,
-            checks=dict(checks or {}),
+            checks=None if checks is None else dict(checks),
         )
 
     def clauses(self) -> str:
@@ -86,7 +88,7 @@ class Layout:
             parts.append(f"cluster by ({', '.join(map(quote, self.cluster_by))})")
         if self.comment:
             parts.append(f"comment {literal(self.comment)}")
-        properties = self.properties | {_CONSTRAINT + name: check for name, check in self.checks.items()}
+        properties = self.properties | {_CONSTRAINT + name: check for name, check in (self.checks or {}).items()}
         if properties:
             parts.append(f"tblproperties ({_pairs(properties)})")
         return "\n".join(parts)
@@ -113,12 +115,42 @@ class Layout:
         if not by_partitions and table.clustering_columns != list(self.cluster_by):
             columns = f"({', '.join(map(quote, self.cluster_by))})" if self.cluster_by else "none"
             statements.append(f"alter table {name} cluster by {columns}")
-        return statements
+        return statements + self._changed_checks(have, name)
+
+    def _changed_checks(self, properties: Mapping[str, str], name: str) -> list[str]:
+        """As a full refresh would leave them: a contract's own, and no others."""
+        if self.checks is None:
+            return []
+        have = {
+            key[len(_CONSTRAINT) :].lower(): expression
+            for key, expression in properties.items()
+            if key.lower().startswith(_CONSTRAINT)
+        }
+        wanted = {check.lower(): expression for check, expression in self.checks.items()}
+        add, drop = (
+            f"alter table {name} add constraint {{}} check ({{}})".format,
+            f"alter table {name} drop constraint {{}}".format,
+        )
+        statements = []
+        for check, expression in wanted.items():
+            if check not in have:
+                statements.append(add(check, expression))
+            elif not _same(have[check], expression):
+                # The old one goes when the rows are known to fit the new one.
+                tried = f"{check}_changed"
+                statements += [add(tried, expression), drop(check), add(check, expression), drop(tried)]
+        return statements + [drop(check) for check in have if check not in wanted]
 
     def differs_in_partitions(self, table: Table) -> bool:
         """Whether only a new table can have this layout."""
         wanted = [column.lower() for column in self.partition_by]
         return bool(wanted or self.cluster_by) and wanted != [column.lower() for column in table.partition_columns]
+
+
+def _same(expression: str, other: str) -> bool:
+    """Whether two are the same but for the spaces: Delta writes an added constraint down word by word."""
+    one, two = ([(token.token_type, token.text) for token in tokens(text)] for text in (expression, other))
+    return one == two if one and two else expression == other
 
 
 def _names(value: Any) -> tuple[str, ...]:

@@ -72,6 +72,54 @@ class TestLayout:
         ]
 
 
+CONTRACT = """
+models:
+  - name: {name}
+    config: {{contract: {{enforced: true}}}}
+    columns:
+      - {{name: id, data_type: int, constraints: [{constraint}]}}
+      - {{name: day, data_type: string}}
+"""
+
+
+class TestChecks:
+    """The constraints of an incremental table are those of its contract, when it changes as well."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        return {
+            "checked.sql": _incremental(on_schema_change="append_new_columns"),
+            "checked.yml": CONTRACT.format(name="checked", constraint="{type: not_null}"),
+        }
+
+    def _checks(self, project, name: str) -> dict[str, str]:
+        properties = project.adapter.lake.log_of(f"{project.test_schema}.{name}").properties
+        return {key: value for key, value in properties.items() if key.startswith("delta.constraints.")}
+
+    def test_a_changed_contract(self, project):
+        run_dbt(["run", "-s", "checked"])
+        assert self._checks(project, "checked") == {"delta.constraints.id_not_null": "`id` is not null"}
+
+        positive = "{type: check, name: Positive, expression: 'coalesce(id,0)>0'}"
+        write_file(CONTRACT.format(name="checked", constraint=positive), "models", "checked.yml")
+        run_dbt(["run", "-s", "checked"])
+        assert list(self._checks(project, "checked")) == ["delta.constraints.positive"]
+        run_dbt(["run", "-s", "checked"])
+        table = project.adapter.lake.log_of(f"{project.test_schema}.checked")
+        assert [commit["operation"] for commit in table.history(3)] == ["WRITE", "WRITE", "DROP CONSTRAINT"]
+
+        large = "{type: check, name: positive, expression: 'id > 1'}"
+        write_file(CONTRACT.format(name="checked", constraint=large), "models", "checked.yml")
+        result = run_dbt(["run", "-s", "checked"], expect_pass=False)[0]
+        assert "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION" in result.message
+        assert list(self._checks(project, "checked")) == ["delta.constraints.positive"]
+
+        loose = "{type: check, name: positive, expression: 'id > -1'}"
+        write_file(CONTRACT.format(name="checked", constraint=loose), "models", "checked.yml")
+        run_dbt(["run", "-s", "checked"])
+        assert self._checks(project, "checked") == {"delta.constraints.positive": "id > - 1"}
+
+
 class TestLocation:
     """A model outside of the root exists there: its second run appends."""
 
@@ -98,13 +146,9 @@ class TestLocation:
             assert json.loads(link.read_text())["location"] == str(elsewhere / folder)
         assert project.run_sql(f"select n from {project.test_schema}.reader", fetch="one")[0] == 2
 
-    def test_a_table_of_other_columns_is_someone_elses(self, project, elsewhere):
-        write_file(
-            f"{{{{ config(materialized='table', location='{elsewhere / 'first'}') }}}} select 1 as other",
-            "models",
-            "intruder.sql",
-        )
+    def test_a_location_is_one_models(self, project, elsewhere):
+        write_file(_incremental(location=str(elsewhere / "first")), "models", "intruder.sql")
         result = run_dbt(["run", "--select", "intruder"], expect_pass=False)[0]
-        assert "holds another table" in result.message
+        assert "model.test.intruder and model.test.by_location have one `location`" in result.message
         count = project.run_sql(f"select count(*) from {project.test_schema}.by_location", fetch="one")
         assert count[0] == 2

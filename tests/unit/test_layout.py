@@ -53,6 +53,32 @@ CHANGES = [
 ]
 
 
+CHECKS = [
+    (None, {"delta.constraints.by_hand": "a > 0"}, []),
+    ({"a": "x>'p q'"}, {"delta.constraints.A": "x > 'p q'"}, []),
+    ({"a": "x > 0"}, {}, ["alter table t add constraint a check (x > 0)"]),
+    ({}, {"delta.constraints.a": "x > 0"}, ["alter table t drop constraint a"]),
+    (
+        {"a": "x > 'p q'"},
+        {"delta.constraints.a": "x > 'pq'"},
+        [
+            "alter table t add constraint a_changed check (x > 'p q')",
+            "alter table t drop constraint a",
+            "alter table t add constraint a check (x > 'p q')",
+            "alter table t drop constraint a_changed",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("checks", "properties", "expected"), CHECKS)
+def test_a_table_has_the_checks_of_its_contract(
+    checks: dict[str, str] | None, properties: dict[str, str], expected: list[str]
+) -> None:
+    table: Any = AsItIs(**properties)
+    assert Layout.from_config({}, checks=checks).changes(table, "t") == expected
+
+
 @pytest.mark.parametrize(("config", "table", "expected"), CHANGES)
 def test_a_table_is_brought_to_its_config(config: dict[str, object], table: Any, expected: list[str]) -> None:
     assert Layout.from_config(config).changes(table, "t") == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from multiprocessing.context import SpawnContext
 from typing import Any
 
 from dbt.adapters.contracts.macros import MacroResolverProtocol
@@ -30,6 +31,11 @@ class EngineAdapter(SQLAdapter):
     ConnectionManager = PenstockConnectionManager
     connections: PenstockConnectionManager
 
+    def __init__(self, config: Any, mp_context: SpawnContext) -> None:
+        super().__init__(config, mp_context)
+        self._located: dict[str, list[str]] = {}
+        """Which models name a location as their table's."""
+
     @property
     def lake(self) -> Lake:
         return self.connections.lake
@@ -53,6 +59,7 @@ class EngineAdapter(SQLAdapter):
     def _links(self, manifest: Any) -> dict[Name, Link]:
         """Every model and source whose config says that its data lies elsewhere."""
         links = {}
+        self._located = {}
         sources = getattr(manifest, "sources", {}).values()
         wrong = [f"{node.unique_id}: {found}" for node in sources for found in source_problems(_config_of(node))]
         if wrong:
@@ -65,6 +72,8 @@ class EngineAdapter(SQLAdapter):
                 name, location = Name(node.schema, node.identifier), self.connections.location(str(config["location"]))
             except PenstockError as error:
                 raise DbtRuntimeError(f"{node.unique_id}: {error}") from error
+            if node.resource_type != "source":
+                self._located.setdefault(location, []).append(node.unique_id)
             # A model's own keys may have such names; its location is a Delta table's.
             files = config if node.resource_type == "source" else {}
             options = {str(key): str(value) for key, value in (files.get("options") or {}).items()}
@@ -108,6 +117,12 @@ class EngineAdapter(SQLAdapter):
             locations.check_unmoved(self.lake, name, location)
             if location is None:
                 return
+            if others := [found for found in self._located.get(location, ()) if found != model.unique_id]:
+                raise PenstockError(
+                    f"{model.unique_id} and {', '.join(others)} have one `location`, and a table is one model's",
+                    where=location,
+                    fix="Give each a location of its own.",
+                )
             locations.check(self.lake, name, location)
             runs_by_itself = file_model.is_file_model(config) or is_window_model(model.config)
             if runs_by_itself or model.config.get("incremental_strategy") == change_model.STRATEGY:
@@ -118,7 +133,7 @@ class EngineAdapter(SQLAdapter):
         """How the table of a model is laid out, by its config."""
         config = resolved(model["config"])
         persist = (config.get("persist_docs") or {}).get("relation")
-        checks = constraints.checks(model) if (config.get("contract") or {}).get("enforced") else {}
+        checks = constraints.checks(model) if (config.get("contract") or {}).get("enforced") else None
         for constraint in constraints.unsupported(model):
             self.process_parsed_constraint(constraint, lambda _: None)
         return Layout.from_config(config, comment=model.get("description") if persist else None, checks=checks)

@@ -235,8 +235,11 @@ class PenstockAdapter(IngestionAdapter):
 
     @available.parse(lambda *a, **k: [])
     def layout_changes(self, relation: PenstockRelation, model: Mapping[str, Any]) -> list[str]:
-        """The statements that bring an existing table to its model's config."""
+        """The statements that bring a model's table to its config; none where there is no table yet."""
         with self.connections.exception_handler(f"layout of {relation}"):
+            found = self.lake.find(relation.name_in_lake)
+            if found is None or found.kind != "table":
+                return []
             layout, table = self.layout(model), self.lake.log_of(relation.name_in_lake)
             if layout.differs_in_partitions(table):
                 wanted = f"`cluster_by` {list(layout.cluster_by)}" if layout.cluster_by else list(layout.partition_by)
