@@ -22,14 +22,15 @@ class Followed:
 
     def __init__(self, lake: Lake, source: ChangeSource, model: ChangeModel, where: str) -> None:
         read = {place.name: place.location for place in model.places}
-        unknown = [str(name) for name in source.cdf_source if name not in read]
+        named = _tables(lake, source.cdf_source)
+        unknown = [str(name) for name in named if name not in read]
         if unknown:
             raise PenstockError(
                 f"`cdf_source` names {', '.join(unknown)}, which the model does not read",
                 where=where,
                 fix=f"It reads {', '.join(sorted(map(str, read))) or 'no table'}.",
             )
-        wanted = source.cdf_source or tuple(read)
+        wanted = named or tuple(read)
         if not wanted:
             raise PenstockError(
                 "The model reads no Delta table, so there are no changes to follow",
@@ -42,6 +43,10 @@ class Followed:
             name: SourceLog(str(name), read[name], self._options, linked=name in lake.links) for name in wanted
         }
         self._current: dict[Name, Table] = {}
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        return tuple(self._logs)
 
     def look(self, position: Mapping[str, Span]) -> None:
         """Where they stand, once; `position` is what is in already."""
@@ -110,3 +115,15 @@ class Followed:
 
     def _version(self, span: Span) -> int:
         return Table.open(span.location, self._options, files=False).version
+
+
+def _tables(lake: Lake, names: Iterable[Name]) -> tuple[Name, ...]:
+    """These, and in place of a view the tables behind it, once each."""
+    found: dict[Name, None] = {}
+    for name in names:
+        relation = lake.find(name)
+        if relation is not None and relation.kind == "view":
+            found |= {place.name: None for place in ChangeModel.read(lake, lake.view(relation).sql, name).places}
+        else:
+            found[name] = None
+    return tuple(found)

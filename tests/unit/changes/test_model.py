@@ -9,8 +9,10 @@ import pytest
 from deltalake import write_deltalake
 
 from penstock import PenstockError
+from penstock.changes.followed import Followed
 from penstock.changes.model import ChangeModel
 from penstock.changes.shape import Keys, Rows, Whole, shape_of
+from penstock.changes.source import ChangeSource
 from penstock.lake import Lake, connect
 from penstock.names import Name
 from penstock.relations import View
@@ -35,6 +37,20 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 def read(lake: Lake, text: str) -> ChangeModel:
     return ChangeModel.read(lake, text, TARGET)
+
+
+def test_a_view_among_the_followed_stands_for_its_tables(lake: Lake) -> None:
+    model = read(lake, "select w.id, b.n from s.w join s.b on w.id = b.id")
+    for named, followed in (("s.w", ["s.a"]), (["s.a", "s.w"], ["s.a"]), (["s.b", "s.v"], ["s.b", "s.a"])):
+        source = ChangeSource.from_mapping({"unique_key": "id", "cdf_source": named})
+        assert [str(name) for name in Followed(lake, source, model, "m").names] == followed
+    with pytest.raises(PenstockError, match=r"names s\.b, which the model does not read"):
+        Followed(
+            lake,
+            ChangeSource.from_mapping({"unique_key": "id", "cdf_source": "s.b"}),
+            read(lake, "select id from s.w"),
+            "m",
+        )
 
 
 def words(text: str) -> str:
