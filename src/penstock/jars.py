@@ -1,4 +1,4 @@
-"""Delta's jars: resolved once with Ivy, then taken from a cache, offline too."""
+"""Delta's jars, and Spark's own for Avro: resolved once with Ivy, then taken from a cache, offline too."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from penstock.errors import PenstockError
 _DELTA = version("delta-spark")
 _UNITY = "0.6.0"
 _SPARK = ".".join(version("pyspark").split(".")[:2])
+# 4.2 has published none, and reads and writes with that of 4.1.
+_AVRO = {"4.0": "4.0.1"}.get(_SPARK, "4.1.1")
 # Only what pyspark does not bring itself: Ivy would fetch 33 jars, 26 of them for nothing.
 _COORDINATES = (
     ("io.delta", "delta-spark_{spark}_2.13", _DELTA),
@@ -25,6 +27,7 @@ _COORDINATES = (
     ("io.delta", "delta-kernel-unitycatalog", _DELTA),
     ("io.unitycatalog", "unitycatalog-client", _UNITY),
     ("io.unitycatalog", "unitycatalog-hadoop", _UNITY),
+    ("org.apache.spark", "spark-avro_2.13", _AVRO),
 )
 
 
@@ -32,7 +35,7 @@ def cache_folder() -> Path:
     base = os.environ.get("PENSTOCK_CACHE") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "penstock"
     )
-    return Path(base) / "jars" / f"delta-{_DELTA}-spark-{_SPARK}"
+    return Path(base) / "jars" / f"delta-{_DELTA}-avro-{_AVRO}-spark-{_SPARK}"
 
 
 def given_jars(given: Sequence[str]) -> list[str]:
@@ -47,7 +50,7 @@ def given_jars(given: Sequence[str]) -> list[str]:
 
 
 def delta_jars(spark_home: str, java: str, repositories: tuple[str, ...] = ()) -> list[str]:
-    """The paths of Delta's jars, fetched on the first call on a machine."""
+    """The paths of the jars, fetched on the first call on a machine."""
     folder = cache_folder()
     if not folder.is_dir():
         _fetch(folder, spark_home, java, repositories)

@@ -12,6 +12,9 @@ import yaml
 from dbt.tests.util import get_artifact, run_dbt
 from deltalake import write_deltalake
 
+import penstock
+from tests.conftest import SESSION
+
 
 class TestSources:
     @pytest.fixture(scope="class")
@@ -24,6 +27,13 @@ class TestSources:
         (landing / "csv" / "one.csv").write_text("id;name\n1;a\n2;\n")
         (landing / "json" / "one.json").write_text(json.dumps({"id": 1, "name": "a"}) + "\n" + json.dumps({"id": 2}))
         pq.write_table(rows, landing / "parquet" / "one.parquet")
+        spark = penstock.connect(str(landing), session=SESSION).spark
+        for format in ("orc", "avro"):
+            spark.sql("select * from values (1, 'a'), (2, null) as v(id, name)").write.format(format).save(
+                str(landing / format)
+            )
+        (landing / "text").mkdir()
+        (landing / "text" / "one.txt").write_text("1a\n2\n")
         return landing
 
     @pytest.fixture(scope="class")
@@ -39,8 +49,12 @@ class TestSources:
             },
             {"name": "csv_files", "config": {"location": str(landing / "csv"), "format": "csv", "options": options}},
             {"name": "json_files", "config": {"location": str(landing / "json"), "format": "json"}},
-            {"name": "parquet_files", "config": {"location": str(landing / "parquet"), "format": "parquet"}},
         ]
+        tables += [
+            {"name": f"{format}_files", "config": {"location": str(landing / format), "format": format}}
+            for format in ("parquet", "orc", "avro")
+        ]
+        lines = {"name": "text_files", "config": {"location": str(landing / "text"), "format": "text"}}
         nowhere = [
             {"name": "gone_table", "config": {"location": str(landing / "gone")}},
             {"name": "gone_files", "config": {"location": str(landing / "gone"), "format": "csv"}},
@@ -50,15 +64,18 @@ class TestSources:
             for table in tables
         }
         return models | {
-            "sources.yml": yaml.safe_dump({"sources": [{"name": "raw", "tables": [*tables, *nowhere]}]}),
+            "sources.yml": yaml.safe_dump({"sources": [{"name": "raw", "tables": [*tables, lines, *nowhere]}]}),
+            "from_text_files.sql": "select cast(left(value, 1) as int) as id, nullif(substr(value, 2), '') as name "
+            "from {{ source('raw', 'text_files') }}",
             "from_gone_table.sql": "{{ config(tags='gone') }} select * from {{ source('raw', 'gone_table') }}",
             "from_gone_files.sql": "{{ config(tags='gone') }} select * from {{ source('raw', 'gone_files') }}",
         }
 
     def test_each_reads_the_same(self, project):
-        assert len(run_dbt(["run", "--exclude", "tag:gone"])) == 4
-        for name in ("delta_table", "csv_files", "json_files", "parquet_files"):
-            rows = project.run_sql(f"select * from {project.test_schema}.from_{name} order by id", fetch="all")
+        results = run_dbt(["run", "--exclude", "tag:gone"])
+        assert len(results) == 7
+        for name in (result.node.name for result in results):
+            rows = project.run_sql(f"select * from {project.test_schema}.{name} order by id", fetch="all")
             assert [tuple(row) for row in rows] == [(1, "a"), (2, None)], name
 
     def test_new_files_are_seen(self, project, landing):

@@ -115,8 +115,8 @@ class Frames:
         utils = java_class(self._spark, "org.apache.spark.util.Utils")
         if not utils.classIsLoadable("org.apache.spark.sql.v2.avro.AvroDataSourceV2"):
             raise PenstockError(
-                "Spark reads Avro files by a jar of its own, spark-avro, which this session does not have",
-                fix="Name it in the profile: `session: {spark_config: {spark.jars: /path/to/spark-avro_2.13-….jar}}`.",
+                "Spark reads Avro files by a jar of its own, spark-avro, which is not among `session.jars`",
+                fix="Name it there as well, or leave `session.jars` out to have it fetched.",
             )
 
     def infer(self, paths: list[str], known: Shape | None = None) -> Shape:

@@ -258,16 +258,11 @@ def test_the_next_batch_is_read_while_one_is_written(landing, monkeypatch):
     assert not [table for table in landing.lake.spark.catalog.listTables() if table.name.startswith("penstock_data")]
 
 
-def test_orc_files_come_in(landing):
-    landing.lake.spark.range(3).coalesce(1).write.orc(str(landing.root / "orc"))
-    landing.ingest(source_patterns=[r"\.orc$"])
+@pytest.mark.parametrize("format", ["orc", "avro"])
+def test_files_of_other_formats_come_in(landing, format):
+    landing.lake.spark.range(3).coalesce(1).write.format(format).save(str(landing.root / format))
+    landing.ingest(source_patterns=[rf"\.{format}$"])
     assert landing.rows() == [(0,), (1,), (2,)]
-
-
-def test_avro_says_which_jar_it_needs(landing):
-    landing.text("a.avro", "x")
-    with pytest.raises(PenstockError, match=r"spark-avro.*spark\.jars"):
-        landing.ingest()
 
 
 def test_binary_files_come_in_whole(landing):
