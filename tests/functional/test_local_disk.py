@@ -55,3 +55,10 @@ def test_checkpoints_are_written_beside_and_renamed(tmp_path: Path) -> None:
     session = lake.spark._jsparkSession
     log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session, str(tmp_path / "lake/silver/orders"))
     assert log.store().isPartialWriteVisible(log.logPath(), session.sessionState().newHadoopConf())
+
+
+def test_tasks_carry_no_settings_of_yarn(tmp_path: Path) -> None:
+    configuration = penstock.connect(str(tmp_path / "lake"), session=SESSION).spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+    assert configuration.get("fs.file.impl") == "penstock.LocalFiles"
+    assert configuration.get("io.file.buffer.size") is not None
+    assert configuration.get("yarn.resourcemanager.hostname") is None
