@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from multiprocessing.context import SpawnContext
 from typing import Any
 
+from dbt.adapters.base.meta import available_property
 from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.sql import SQLAdapter
+from dbt_common.behavior_flags import Behavior, BehaviorFlag
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from dbt.adapters.penstock import change_model, constraints, file_model
@@ -35,6 +37,17 @@ class EngineAdapter(SQLAdapter):
         super().__init__(config, mp_context)
         self._located: dict[str, list[str]] = {}
         """Which models name a location as their table's."""
+
+    @available_property
+    def behavior(self) -> Behavior:
+        """dbt's flags of behaviour, rendered when a macro asks: for each, dbt reads the sources of all its callers."""
+        if self._behavior is None:
+            SQLAdapter.behavior.fset(self, self._flags)
+        return self._behavior
+
+    @behavior.setter  # type: ignore[no-redef]
+    def behavior(self, flags: list[BehaviorFlag]) -> None:
+        self._flags, self._behavior = flags, None
 
     @property
     def lake(self) -> Lake:
