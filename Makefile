@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types unit functional changes files models adapter faults chaos bench format clean java
+.PHONY: help demo test check lint types archive unit functional changes files models adapter faults chaos bench format clean java
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,7 +18,8 @@ demo: .venv/ready java ## Build the example project into ./lake and show it
 	$(RUN) python examples/shop/demo.py
 
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
-test: .venv/ready java lint types ## Everything: lint, types and all tests
+test: .venv/ready java ## Everything: lint, types and all tests
+	$(MAKE) --no-print-directory -j2 archive lint types
 	$(MAKE) --no-print-directory -j2 adapter changes faults files models unit
 
 check: .venv/ready lint types unit ## The fast loop, before each commit
@@ -43,6 +44,10 @@ files: .venv/ready java
 	$(RUN) python -m pytest $(FILE_TESTS) -m 'not slow'
 models: .venv/ready java
 	$(RUN) python -m pytest $(filter-out $(FILE_TESTS) %/test_change_models.py,$(wildcard tests/functional/test_*.py)) -m 'not slow'
+
+# Delta's jars and Spark's class archive, which a test run of a quarter of an hour would not keep: each JVM starts in a third.
+archive: .venv/ready java
+	$(RUN) python -c "import penstock, tempfile; folder = tempfile.TemporaryDirectory(); lake = penstock.connect(folder.name); lake.sql('create table t.t as select 1 as id'); lake.sql('select * from t.t').collect()"
 
 adapter: .venv/ready java ## The same for dbt's own tests of an adapter
 	$(RUN) python -m pytest tests/functional/adapter

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -37,6 +39,16 @@ def delta_rows(table: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="session", autouse=True)
 def quiet_dbt() -> None:
     os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+
+
+@pytest.fixture(scope="class", autouse=True)
+def manifest_json(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each run of dbt writes its `manifest.json` twice, a third of the run's own time; few tests read it."""
+    if request.node.get_closest_marker("reads_manifest"):
+        yield
+        return
+    with patch("dbt.parser.manifest.write_manifest"), patch("dbt.task.runnable.write_manifest"):
+        yield
 
 
 @pytest.fixture(scope="class")

@@ -112,6 +112,7 @@ class TestListagg:
         assert [tuple(row) for row in rows] == [("10-3", "B,,a")]
 
 
+@pytest.mark.reads_manifest
 class TestClone:
     """A clone is a table of its own, over the files of the other."""
 
