@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.session")
 
 _FOLDER_PREFIX = "penstock-"
-# Most of Spark's code is run a few hundred times and not again: the optimizing compiler is kept for what is truly hot.
+# Most of Spark's code is run a few hundred times and not again: the optimizing compiler is kept for what is truly hot,
+# and until then code writes down less of what it does.
 _COMPILE_LATER = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
-    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000 "
+    "-XX:-C1ProfileInlinedCalls -XX:-C1ProfileCheckcasts"
 )
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # The dump of a first run's classes takes seconds; a JVM that does not end is not waited for any longer.
