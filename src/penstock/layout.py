@@ -8,7 +8,6 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.names import quote
-from penstock.sql import tokens
 from penstock.table import Table
 
 RETENTION = "delta.setTransactionRetentionDuration"
@@ -36,9 +35,8 @@ class Layout:
     cluster_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict, hash=False)
     comment: str | None = None
-    checks: dict[str, str] | None = field(default=None, hash=False)
-    """CHECK constraints by name: written as properties, so that the creating commit enforces them already.
-    None where no contract says which there are."""
+    checks: dict[str, str] = field(default_factory=dict, hash=False)
+    """CHECK constraints by name: written as properties, so that the creating commit enforces them already."""
 
     @classmethod
     def problems(cls, config: Mapping[str, Any]) -> list[str]:
@@ -76,7 +74,7 @@ class Layout:
             cluster_by=_names(config.get("cluster_by")),
             properties={str(key): _property(value) for key, value in (config.get("table_properties") or {}).items()},
             comment=comment or None,
-            checks=None if checks is None else dict(checks),
+            checks=dict(checks or {}),
         )
 
     def clauses(self) -> str:
@@ -88,7 +86,7 @@ class Layout:
             parts.append(f"cluster by ({', '.join(map(quote, self.cluster_by))})")
         if self.comment:
             parts.append(f"comment {literal(self.comment)}")
-        properties = self.properties | {_CONSTRAINT + name: check for name, check in (self.checks or {}).items()}
+        properties = self.properties | {_CONSTRAINT + name: check for name, check in self.checks.items()}
         if properties:
             parts.append(f"tblproperties ({_pairs(properties)})")
         return "\n".join(parts)
@@ -115,31 +113,16 @@ class Layout:
         if not by_partitions and table.clustering_columns != list(self.cluster_by):
             columns = f"({', '.join(map(quote, self.cluster_by))})" if self.cluster_by else "none"
             statements.append(f"alter table {name} cluster by {columns}")
-        return statements + self._changed_checks(have, name)
+        return statements
 
-    def _changed_checks(self, properties: Mapping[str, str], name: str) -> list[str]:
-        """As a full refresh would leave them: a contract's own, and no others."""
-        if self.checks is None:
-            return []
-        have = {
-            key[len(_CONSTRAINT) :].lower(): expression
-            for key, expression in properties.items()
-            if key.lower().startswith(_CONSTRAINT)
-        }
-        wanted = {check.lower(): expression for check, expression in self.checks.items()}
-        add, drop = (
-            f"alter table {name} add constraint {{}} check ({{}})".format,
-            f"alter table {name} drop constraint {{}}".format,
-        )
-        statements = []
-        for check, expression in wanted.items():
-            if check not in have:
-                statements.append(add(check, expression))
-            elif not _same(have[check], expression):
-                # The old one goes when the rows are known to fit the new one.
-                tried = f"{check}_changed"
-                statements += [add(tried, expression), drop(check), add(check, expression), drop(tried)]
-        return statements + [drop(check) for check in have if check not in wanted]
+    def unmet_checks(self, table: Table) -> list[str]:
+        """The constraints that a table has not, or has otherwise: only the commit that makes it writes them."""
+        have = {key.lower(): _without_spaces(value) for key, value in table.properties.items()}
+        return [
+            name
+            for name, check in self.checks.items()
+            if have.get((_CONSTRAINT + name).lower()) != _without_spaces(check)
+        ]
 
     def differs_in_partitions(self, table: Table) -> bool:
         """Whether only a new table can have this layout."""
@@ -147,10 +130,9 @@ class Layout:
         return bool(wanted or self.cluster_by) and wanted != [column.lower() for column in table.partition_columns]
 
 
-def _same(expression: str, other: str) -> bool:
-    """Whether two are the same but for the spaces: Delta writes an added constraint down word by word."""
-    one, two = ([(token.token_type, token.text) for token in tokens(text)] for text in (expression, other))
-    return one == two if one and two else expression == other
+def _without_spaces(text: str) -> str:
+    """Delta writes a constraint that ALTER TABLE adds down word by word."""
+    return "".join(text.split())
 
 
 def _names(value: Any) -> tuple[str, ...]:

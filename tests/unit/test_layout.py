@@ -53,30 +53,11 @@ CHANGES = [
 ]
 
 
-CHECKS = [
-    (None, {"delta.constraints.by_hand": "a > 0"}, []),
-    ({"a": "x>'p q'"}, {"delta.constraints.A": "x > 'p q'"}, []),
-    ({"a": "x > 0"}, {}, ["alter table t add constraint a check (x > 0)"]),
-    ({}, {"delta.constraints.a": "x > 0"}, ["alter table t drop constraint a"]),
-    (
-        {"a": "x > 'p q'"},
-        {"delta.constraints.a": "x > 'pq'"},
-        [
-            "alter table t add constraint a_changed check (x > 'p q')",
-            "alter table t drop constraint a",
-            "alter table t add constraint a check (x > 'p q')",
-            "alter table t drop constraint a_changed",
-        ],
-    ),
-]
-
-
-@pytest.mark.parametrize(("checks", "properties", "expected"), CHECKS)
-def test_a_table_has_the_checks_of_its_contract(
-    checks: dict[str, str] | None, properties: dict[str, str], expected: list[str]
-) -> None:
-    table: Any = AsItIs(**properties)
-    assert Layout.from_config({}, checks=checks).changes(table, "t") == expected
+def test_constraints_that_a_table_was_not_made_with() -> None:
+    table: Any = AsItIs(**{"delta.constraints.Same": "a > 0", "delta.constraints.other": "b > 0", "by.hand": "c"})
+    layout = Layout.from_config({}, checks={"same": "a>0", "other": "b > 1", "new": "c > 0"})
+    assert layout.unmet_checks(table) == ["other", "new"]
+    assert not Layout.from_config({}).unmet_checks(table)
 
 
 @pytest.mark.parametrize(("config", "table", "expected"), CHANGES)

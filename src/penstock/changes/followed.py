@@ -22,15 +22,16 @@ class Followed:
 
     def __init__(self, lake: Lake, source: ChangeSource, model: ChangeModel, where: str) -> None:
         read = {place.name: place.location for place in model.places}
-        named = _tables(lake, source.cdf_source)
-        unknown = [str(name) for name in named if name not in read]
+        named = {name: _tables(lake, name) for name in source.cdf_source}
+        unknown = [str(name) for name, tables in named.items() if not tables or not tables <= read.keys()]
         if unknown:
             raise PenstockError(
                 f"`cdf_source` names {', '.join(unknown)}, which the model does not read",
                 where=where,
                 fix=f"It reads {', '.join(sorted(map(str, read))) or 'no table'}.",
             )
-        wanted = named or tuple(read)
+        # Once each, in the order in which they are named.
+        wanted = dict.fromkeys(table for tables in named.values() for table in sorted(tables, key=str)) or read
         if not wanted:
             raise PenstockError(
                 "The model reads no Delta table, so there are no changes to follow",
@@ -93,7 +94,7 @@ class Followed:
 
     def check(self, spans: Mapping[Name, Span], where: str) -> None:
         """Before a plan is run that may be of an earlier process: it is of these sources, and their logs go on."""
-        if spans.keys() != self._logs.keys():
+        if set(spans) != set(self.names):
             raise Gap(f"The plan was made for other sources ({', '.join(map(str, spans))})", where=where)
         for name, span in spans.items():
             self._logs[name].check_continuous(span, self._version(span))
@@ -117,13 +118,9 @@ class Followed:
         return Table.open(span.location, self._options, files=False).version
 
 
-def _tables(lake: Lake, names: Iterable[Name]) -> tuple[Name, ...]:
-    """These, and in place of a view the tables behind it, once each."""
-    found: dict[Name, None] = {}
-    for name in names:
-        relation = lake.find(name)
-        if relation is not None and relation.kind == "view":
-            found |= {place.name: None for place in ChangeModel.read(lake, lake.view(relation).sql, name).places}
-        else:
-            found[name] = None
-    return tuple(found)
+def _tables(lake: Lake, name: Name) -> set[Name]:
+    """A table, or those behind a view."""
+    relation = lake.find(name)
+    if relation is None or relation.kind != "view":
+        return {name}
+    return {place.name for place in ChangeModel.read(lake, lake.view(relation).sql, name).places}

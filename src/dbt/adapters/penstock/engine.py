@@ -146,7 +146,7 @@ class EngineAdapter(SQLAdapter):
         """How the table of a model is laid out, by its config."""
         config = resolved(model["config"])
         persist = (config.get("persist_docs") or {}).get("relation")
-        checks = constraints.checks(model) if (config.get("contract") or {}).get("enforced") else None
+        checks = constraints.checks(model) if (config.get("contract") or {}).get("enforced") else {}
         for constraint in constraints.unsupported(model):
             self.process_parsed_constraint(constraint, lambda _: None)
         return Layout.from_config(config, comment=model.get("description") if persist else None, checks=checks)

@@ -235,17 +235,19 @@ class PenstockAdapter(IngestionAdapter):
 
     @available.parse(lambda *a, **k: [])
     def layout_changes(self, relation: PenstockRelation, model: Mapping[str, Any]) -> list[str]:
-        """The statements that bring a model's table to its config; none where there is no table yet."""
+        """The statements that bring an existing table to its model's config."""
         with self.connections.exception_handler(f"layout of {relation}"):
-            found = self.lake.find(relation.name_in_lake)
-            if found is None or found.kind != "table":
-                return []
             layout, table = self.layout(model), self.lake.log_of(relation.name_in_lake)
             if layout.differs_in_partitions(table):
                 wanted = f"`cluster_by` {list(layout.cluster_by)}" if layout.cluster_by else list(layout.partition_by)
                 logger.warning(
                     f"{relation} is partitioned by {table.partition_columns or 'nothing'}, its config says "
                     f"{wanted}: run it with --full-refresh to lay it out anew"
+                )
+            if unmet := layout.unmet_checks(table):
+                logger.warning(
+                    f"{relation} does not enforce {', '.join(unmet)}, which its contract names: the constraints are "
+                    "those that it was made with; run it with --full-refresh"
                 )
             return layout.changes(table, relation.render())
 

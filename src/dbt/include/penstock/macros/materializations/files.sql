@@ -2,9 +2,6 @@
 {% macro ingest_files(target_relation, replace) -%}
   {% do begin_model() %}
 
-  {% if not replace %}
-    {% do apply_layout(target_relation) %}
-  {% endif %}
   {% do write(sql) %}
   {% do store_result('main', response=adapter.ingest_files(target_relation, sql, model, replace)) %}
 

@@ -4,10 +4,12 @@
 
   {% do write(sql) %}
   {%- set replace = should_full_refresh() or existing_relation is none or existing_relation.is_view -%}
-  {% if not replace %}
+  {% if replace %}
+    {% if config.get('contract').enforced %}
+      {{ get_assert_columns_equivalent(sql) }}
+    {% endif %}
+  {% else %}
     {% do apply_layout(target_relation) %}
-  {% elif config.get('contract').enforced %}
-    {{ get_assert_columns_equivalent(sql) }}
   {% endif %}
   {% do store_result('main', response=adapter.merge_changes(target_relation, sql, model, should_full_refresh())) %}
 

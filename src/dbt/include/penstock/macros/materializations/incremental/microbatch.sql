@@ -16,11 +16,12 @@
   {%- if contract -%}
     {%- set query = get_select_subquery(query) -%}
   {%- endif -%}
-  {% if not should_full_refresh() %}
-    {% do apply_layout(target_relation) %}
-  {% endif %}
   {% do write(query) %}
   {% do store_result('main', response=adapter.run_window(target_relation, query, model, should_full_refresh())) %}
 
-  {{ return(end_model(target_relation, adapter.is_there(target_relation))) }}
+  {%- set is_there = adapter.is_there(target_relation) -%}
+  {% if is_there %}
+    {% do apply_layout(target_relation) %}
+  {% endif %}
+  {{ return(end_model(target_relation, is_there)) }}
 {%- endmacro %}
