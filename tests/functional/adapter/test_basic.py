@@ -61,12 +61,14 @@ _TYPES = {
 }
 
 
+@pytest.mark.reads_manifest
 class TestDocsGenerate(BaseDocsGenerate):
     @pytest.fixture(scope="class")
     def expected_catalog(self, project):
         return base_expected_catalog(project, **_TYPES, seed_stats=_SEED_STATS)
 
 
+@pytest.mark.reads_manifest
 class TestDocsGenReferences(BaseDocsGenReferences):
     @pytest.fixture(scope="class")
     def expected_catalog(self, project):
