@@ -45,7 +45,7 @@ files: .venv/ready java
 models: .venv/ready java
 	$(RUN) python -m pytest $(filter-out $(FILE_TESTS) %/test_change_models.py,$(wildcard tests/functional/test_*.py)) -m 'not slow'
 
-# Delta's jars and Spark's class archive, which a test run of a quarter of an hour would not keep: each JVM starts in a third.
+# Delta's jars and Spark's class archive, which a test run of a quarter of an hour would not keep: each JVM would start cold.
 archive: .venv/ready java
 	$(RUN) python -c "import penstock, tempfile; folder = tempfile.TemporaryDirectory(); lake = penstock.connect(folder.name); lake.sql('create table t.t as select 1 as id'); lake.sql('select * from t.t').collect()"
 

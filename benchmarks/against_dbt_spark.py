@@ -56,10 +56,10 @@ select id, concat('old ', id) as name, id % 7 as k from range(1000000)
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        first, tiny = [], []
+        first, tiny, peer = [], [], peer_profile()
         for turn in range(_ROUNDS):
-            ours = _project(Path(folder) / f"ours {turn}", OURS)
-            theirs = _project(Path(folder) / f"theirs {turn}", peer_profile())
+            ours = _project(Path(folder) / f"ours_{turn}", OURS)
+            theirs = _project(Path(folder) / f"theirs_{turn}", peer)
             first.append(_compare("the first model of a cold start", ours, theirs, ["-s", "first"]))
             tiny.append(_compare("50 tiny table models", ours, theirs, ["-s", "tiny_*"], target=0.4))
         measurements = [
