@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ FORBIDDEN_PROPERTIES = {
 }
 _CONSTRAINT = "delta.constraints."
 _FEATURE = "delta.feature."
+_VERSIONS = ("delta.minreaderversion", "delta.minwriterversion")
 
 
 def literal(text: str) -> str:
@@ -54,7 +55,7 @@ class Layout:
             problems += [
                 f"`table_properties` may not set {key}: {why}"
                 for key, why in FORBIDDEN_PROPERTIES.items()
-                if key in properties
+                if _delta_key(key) in {_delta_key(str(name)) for name in properties}
             ]
         return problems
 
@@ -97,20 +98,13 @@ class Layout:
     def changes(self, table: Table, name: str) -> list[str]:
         """The statements that bring an existing table to this layout, where Delta allows it."""
         statements = []
-        # A feature is not kept as a property: setting it again would be a commit in every run.
-        features = {_FEATURE + name.lower() for name in table.features}
-        have = table.properties
-        differing = {
-            key: value
-            for key, value in self.properties.items()
-            if have.get(key) != value and key.lower() not in features
-        }
+        differing = {key: value for key, value in self.properties.items() if not _has(table, key, value)}
         if differing:
             statements.append(f"alter table {name} set tblproperties ({_pairs(differing)})")
         if self.comment and table.description != self.comment:
             statements.append(f"comment on table {name} is {literal(self.comment)}")
         by_partitions = self.partition_by or table.partition_columns
-        if not by_partitions and table.clustering_columns != list(self.cluster_by):
+        if not by_partitions and _lower(table.clustering_columns) != _lower(self.cluster_by):
             columns = f"({', '.join(map(quote, self.cluster_by))})" if self.cluster_by else "none"
             statements.append(f"alter table {name} cluster by {columns}")
         return statements
@@ -126,8 +120,27 @@ class Layout:
 
     def differs_in_partitions(self, table: Table) -> bool:
         """Whether only a new table can have this layout."""
-        wanted = [column.lower() for column in self.partition_by]
-        return bool(wanted or self.cluster_by) and wanted != [column.lower() for column in table.partition_columns]
+        wanted = _lower(self.partition_by)
+        return bool(wanted or self.cluster_by) and wanted != _lower(table.partition_columns)
+
+
+def _has(table: Table, key: str, value: str) -> bool:
+    """Whether a table has a property already: to set it again would be a commit in every run."""
+    own = _delta_key(key)
+    if own in {_FEATURE + name.lower() for name in table.features}:
+        return True  # a feature is kept in the protocol, as versions are
+    if own in _VERSIONS:
+        return value.isdecimal() and int(value) <= table.protocol_versions[_VERSIONS.index(own)]
+    return {_delta_key(name): has for name, has in table.properties.items()}.get(own) == value
+
+
+def _delta_key(key: str) -> str:
+    """Delta knows its own properties in any case."""
+    return key.lower() if key.lower().startswith("delta.") else key
+
+
+def _lower(names: Iterable[str]) -> list[str]:
+    return [name.lower() for name in names]
 
 
 def _without_spaces(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from penstock.checkpoint import LOG, Checkpoint
 from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
 from penstock.names import quote
 from penstock.storage import Storage
@@ -140,6 +141,12 @@ class Table:
     def properties(self) -> dict[str, str]:
         return dict(self._metadata.configuration)
 
+    @property
+    def protocol_versions(self) -> tuple[int, int]:
+        """The versions that a reader and a writer must know."""
+        protocol = self._delta.protocol()
+        return protocol.min_reader_version, protocol.min_writer_version
+
     @cached_property
     def features(self) -> set[str]:
         """The table features that its protocol has, by name or by version."""
@@ -150,16 +157,27 @@ class Table:
 
     @cached_property
     def clustering_columns(self) -> list[str]:
-        """The liquid clustering columns; delta-rs does not tell them, the newest commit that set them does."""
+        """The liquid clustering columns; delta-rs does not tell them, the newest action that set them does."""
         if _CLUSTERING not in self.features:
             return []
-        for _, actions in self._commits():
-            domains = [action["domainMetadata"] for action in actions if "domainMetadata" in action]
-            for domain in domains:
-                if domain["domain"] == "delta.clustering":
-                    paths = [] if domain["removed"] else json.loads(domain["configuration"])["clusteringColumns"]
-                    return [".".join(map(self._logical_name, path)) for path in paths]
-        return []
+        newest = next((domain for domain in self._domains() if domain["domain"] == "delta.clustering"), None)
+        if newest is None or newest["removed"]:
+            return []
+        paths = json.loads(newest["configuration"])["clusteringColumns"]
+        return [".".join(map(self._logical_name, path)) for path in paths]
+
+    def _domains(self) -> Iterator[dict[str, Any]]:
+        """What features have written down for themselves, newest first: commits before a checkpoint may be gone."""
+        checkpoint = Checkpoint.newest(self.location, self._storage_options, self.version)
+        for version, actions in self._commits():
+            if checkpoint and version <= checkpoint.version:
+                break
+            yield from (action["domainMetadata"] for action in actions if "domainMetadata" in action)
+        if checkpoint:
+            try:
+                yield from checkpoint.domains()
+            except (OSError, ValueError) as error:
+                raise _unreadable(self.location, error) from error
 
     def _logical_name(self, physical: str) -> str:
         """A column's name in SQL: with column mapping the log has another."""
@@ -204,7 +222,7 @@ class Table:
         log = Storage(self.location, self._storage_options)
         for version in range(self.version, -1, -1):
             try:
-                lines = log.read(f"_delta_log/{version:020}.json").splitlines()
+                lines = log.read(f"{LOG}/{version:020}.json").splitlines()
                 yield version, [json.loads(line) for line in lines if line.strip()]
             except NotFound:
                 return  # older commits were cleaned up

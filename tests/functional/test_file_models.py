@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 from penstock.names import Name
 from penstock.table import Table
@@ -75,8 +75,11 @@ class TestFileModel:
         results = run_dbt(["run", "-s", "landed", "rebuilt", "over"])
         for model in ("landed", "rebuilt", "over"):
             assert ids(project, model) == [1, 2, 3, 4, 5, 6], model
+        kept = {"delta.logRetentionDuration": "interval 90 days"}
+        write_file(MODEL.replace("config(", f"config(table_properties={kept}, "), "models", "landed.sql")
         again = run_dbt(["run", "-s", "landed"])
         assert again[0].adapter_response["_message"] == "OK nothing new"
+        assert project.adapter.lake.log_of(f"{project.test_schema}.landed").properties.items() >= kept.items()
 
         run_dbt(["run", "-s", "landed", "--full-refresh"])
         assert ids(project, "landed") == [1, 2, 3, 4, 5, 6]

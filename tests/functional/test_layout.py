@@ -72,6 +72,35 @@ class TestLayout:
         ]
 
 
+class TestOldLog:
+    """A table whose first commits were cleaned up is laid out as its checkpoint says: no run alters it again."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        every_second = {"delta.checkpointInterval": 2}
+        by_name = {**every_second, "delta.checkpointPolicy": "v2"}
+        return {
+            "classic.sql": _incremental(cluster_by=["id"], table_properties=every_second),
+            "named.sql": _incremental(cluster_by=["id"], table_properties=by_name),
+        }
+
+    def test_clustering_is_the_checkpoints(self, project, dbt_profile_target):
+        run_dbt(["run"])
+        for name in ("classic", "named"):
+            table = f"{project.test_schema}.{name}"
+            for columns in ("(day)", "(id)"):
+                project.run_sql(f"alter table {table} cluster by {columns}")
+            log = Path(dbt_profile_target["root"], project.test_schema, name, "_delta_log")
+            assert list(log.glob("*2.checkpoint*"))
+            for version in (0, 1):
+                (log / f"{version:020}.json").unlink()
+            assert project.adapter.lake.log_of(table).clustering_columns == ["id"]
+        run_dbt(["run"])
+        for name in ("classic", "named"):
+            table = project.adapter.lake.log_of(f"{project.test_schema}.{name}")
+            assert (table.version, table.history(1)[0]["operation"]) == (3, "WRITE")
+
+
 CONTRACT = """
 models:
   - name: {name}

@@ -35,6 +35,7 @@ class AsItIs:
     def __init__(self, *, partitions: Sequence[str] = (), clustering: Sequence[str] = (), **properties: str) -> None:
         self.partition_columns, self.clustering_columns = list(partitions), list(clustering)
         self.properties, self.features = properties, {"appendOnly", "timestampNtz"}
+        self.protocol_versions = (1, 7)
 
 
 CHANGES = [
@@ -44,6 +45,15 @@ CHANGES = [
     ({"partition_by": "b"}, AsItIs(clustering=["b"]), []),
     ({"cluster_by": "b"}, AsItIs(partitions=["b"]), []),
     ({"table_properties": {"a": 1}}, AsItIs(a="2"), ["alter table t set tblproperties ('a' = '1')"]),
+    ({"table_properties": {"A": 1}}, AsItIs(a="1"), ["alter table t set tblproperties ('A' = '1')"]),
+    ({"table_properties": {"delta.AppendOnly": True}}, AsItIs(**{"delta.appendOnly": "true"}), []),
+    ({"cluster_by": "A"}, AsItIs(clustering=["a"]), []),
+    ({"table_properties": {"delta.minReaderVersion": 1, "delta.minWriterVersion": "5"}}, AsItIs(), []),
+    (
+        {"table_properties": {"delta.minReaderVersion": 3}},
+        AsItIs(),
+        ["alter table t set tblproperties ('delta.minReaderVersion' = '3')"],
+    ),
     ({"table_properties": {"delta.feature.timestampntz": "supported"}}, AsItIs(), []),
     (
         {"table_properties": {"delta.feature.columnMapping": "supported"}},
@@ -85,7 +95,7 @@ def test_every_error_is_in_one_message() -> None:
             {
                 "partition_by": 3,
                 "cluster_by": ["a"],
-                "table_properties": {"delta.setTransactionRetentionDuration": "1 day"},
+                "table_properties": {"delta.setTransactionretentionduration": "1 day"},
             }
         )
     for part in ("`partition_by`", "exclude", "setTransactionRetentionDuration"):
