@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types archive unit functional changes files models adapter faults chaos bench format clean java
+.PHONY: help demo test check lint types archive unit functional models intake faults chaos bench format clean java
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -20,7 +20,7 @@ demo: .venv/ready java ## Build the example project into ./lake and show it
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: .venv/ready java ## Everything: lint, types and all tests
 	$(MAKE) --no-print-directory -j2 archive lint types
-	$(MAKE) --no-print-directory -j2 adapter changes faults files models unit
+	$(MAKE) --no-print-directory -j2 models intake faults unit
 
 check: .venv/ready lint types unit ## The fast loop, before each commit
 
@@ -34,23 +34,18 @@ types: .venv/ready
 unit: .venv/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'
 
-functional: changes files models ## dbt and Spark in process, one JVM for each of the three
+functional: models intake ## dbt and Spark in process, one JVM for each of the two
 
-# Three of about the same length, so that both cores have something to do until the end.
-FILE_TESTS := tests/functional/files $(wildcard tests/functional/test_*file*.py) tests/functional/test_microbatch.py
-changes: .venv/ready java
-	$(RUN) python -m pytest tests/functional/changes tests/functional/test_change_models.py -m 'not slow'
-files: .venv/ready java
-	$(RUN) python -m pytest $(FILE_TESTS) -m 'not slow'
-models: .venv/ready java
-	$(RUN) python -m pytest $(filter-out $(FILE_TESTS) %/test_change_models.py,$(wildcard tests/functional/test_*.py)) -m 'not slow'
+# Two of about the same length, the second with `faults`: a JVM is slow for its first minute, so there are few.
+INTAKE_TESTS := tests/functional/changes tests/functional/files $(wildcard tests/functional/test_*file_models.py tests/functional/test_change*.py)
+models: .venv/ready java ## dbt's own tests of an adapter, and ours of models
+	$(RUN) python -m pytest tests/functional/adapter $(filter-out $(INTAKE_TESTS),$(wildcard tests/functional/test_*.py)) -m 'not slow'
+intake: .venv/ready java ## Files and changes
+	$(RUN) python -m pytest $(INTAKE_TESTS) -m 'not slow'
 
 # Delta's jars and Spark's class archive, which a test run of a quarter of an hour would not keep: each JVM would start cold.
 archive: .venv/ready java
 	$(RUN) python -c "import penstock, tempfile; folder = tempfile.TemporaryDirectory(); lake = penstock.connect(folder.name); lake.sql('create table t.t as select 1 as id'); lake.sql('select * from t.t').collect()"
-
-adapter: .venv/ready java ## The same for dbt's own tests of an adapter
-	$(RUN) python -m pytest tests/functional/adapter
 
 faults: .venv/ready java ## Real processes, at once and killed
 	$(RUN) python -m pytest tests/faults -m 'not slow'

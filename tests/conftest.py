@@ -15,7 +15,7 @@ from deltalake import DeltaTable, QueryBuilder
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
 # Tiny queries on two cores. The JVM is a user's: over a whole run its second compiler pays.
-SESSION = {
+SESSION: dict[str, Any] = {
     "memory": "3g",
     "spark_config": {
         # A sixth of the time went into marking, again and again, a heap that is half full for good.
@@ -28,6 +28,15 @@ SESSION = {
         "spark.databricks.delta.snapshotPartitions": "1",
     },
 }
+
+SHORT_SESSION = {
+    **SESSION,
+    "spark_config": {
+        **SESSION["spark_config"],
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    },
+}
+"""For a process that is killed, or ends, within seconds: too soon for the second compiler to be of use."""
 
 
 def delta_rows(table: Path) -> list[dict[str, Any]]:

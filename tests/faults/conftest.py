@@ -15,7 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from penstock.lake import Lake, connect
-from tests.conftest import SESSION
+from tests.conftest import SESSION, SHORT_SESSION
 
 CHILD = str(Path(__file__).with_name("child.py"))
 KILLS = int(os.environ.get("PENSTOCK_KILLS", "20"))
@@ -48,7 +48,7 @@ class World:
     def start(self, *, own_jvm: bool = False, **orders: object) -> subprocess.Popen[str]:
         told = {
             "root": str(self.root),
-            "session": SESSION,
+            "session": SHORT_SESSION,
             "name": self.name,
             "landing": str(self.landing),
             "source": self.source,

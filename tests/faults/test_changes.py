@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock.lake import Lake, connect
-from tests.conftest import SESSION, delta_rows
+from tests.conftest import SESSION, SHORT_SESSION, delta_rows
 from tests.faults.conftest import CHILD
 
 STEPS = ["plan", "planned", "write", "written", "committed", "summary"]
@@ -49,7 +49,7 @@ class ChangeWorld:
     def start(self, **orders: object) -> subprocess.Popen[str]:
         told = {
             "root": str(self.root),
-            "session": SESSION,
+            "session": SHORT_SESSION,
             "name": f"{self.schema}.target",
             "select": self.select,
             "changes": {"unique_key": "id"},

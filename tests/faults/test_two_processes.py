@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from tests.conftest import SESSION
+from tests.conftest import SESSION, SHORT_SESSION
 
 # Spark is started first, so that all of them run the model at the same moment.
 CHILD = """
@@ -56,7 +56,7 @@ def project(tmp_path: Path) -> Path:
 
 def start(project: Path, me: str, others: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(project), me, others, json.dumps(SESSION)],
+        [sys.executable, "-c", CHILD, str(project), me, others, json.dumps(SHORT_SESSION)],
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

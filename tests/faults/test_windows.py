@@ -17,7 +17,7 @@ import pytest
 from deltalake import DeltaTable
 
 from penstock.lake import connect
-from tests.conftest import SESSION
+from tests.conftest import SESSION, SHORT_SESSION
 
 CHILD = str(Path(__file__).with_name("windows_child.py"))
 ADDED = {"delete_before_insert": False}
@@ -45,7 +45,7 @@ class Windows:
     def start(self, windows: list[str], **orders: object) -> subprocess.Popen[str]:
         told = {
             "root": str(self.root),
-            "session": SESSION,
+            "session": SHORT_SESSION,
             "name": self.name,
             "source": self.source,
             "windows": windows,
