@@ -5,11 +5,7 @@
   {% do write(sql) %}
   {% do store_result('main', response=adapter.ingest_files(target_relation, sql, model, replace)) %}
 
-  {%- set is_there = adapter.is_there(target_relation) -%}
-  {% if is_there %}
-    {% do apply_layout(target_relation) %}
-  {% endif %}
-  {{ return(end_model(target_relation, is_there)) }}
+  {{ return(end_engine_model(target_relation)) }}
 {%- endmacro %}
 
 {#- `--empty` brings no file in, so a table that has a ledger is left alone. -#}

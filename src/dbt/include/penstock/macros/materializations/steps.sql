@@ -23,3 +23,12 @@
 
   {{ return({'relations': [relation]}) }}
 {%- endmacro %}
+
+{#- The same for what the engine has made in one call, or has found nothing to make of. -#}
+{% macro end_engine_model(relation) -%}
+  {%- set is_there = adapter.is_there(relation) -%}
+  {% if is_there %}
+    {% do apply_layout(relation) %}
+  {% endif %}
+  {{ return(end_model(relation, is_there)) }}
+{%- endmacro %}

@@ -19,9 +19,5 @@
   {% do write(query) %}
   {% do store_result('main', response=adapter.run_window(target_relation, query, model, should_full_refresh())) %}
 
-  {%- set is_there = adapter.is_there(target_relation) -%}
-  {% if is_there %}
-    {% do apply_layout(target_relation) %}
-  {% endif %}
-  {{ return(end_model(target_relation, is_there)) }}
+  {{ return(end_engine_model(target_relation)) }}
 {%- endmacro %}
