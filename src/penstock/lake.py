@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from penstock import locations, sql
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
 from penstock.layout import Layout
+from penstock.log import LOG_FOLDER
 from penstock.names import Name, check_part, is_part
 from penstock.relations import (
     LEDGER_FOLDER,
     LINK_FILE,
-    LOG_FOLDER,
     VIEW_FILE,
     Link,
     Relation,

@@ -10,15 +10,16 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
+from penstock.log import LOG_FOLDER, commit_file
 from penstock.names import Name, is_part
-from penstock.relations import LEDGER_FOLDER, LOG_FOLDER, Relation
+from penstock.relations import LEDGER_FOLDER, Relation
 from penstock.storage import Storage, is_uri, normalize
 from penstock.table import Table
 
 if TYPE_CHECKING:
     from penstock.lake import Lake
 
-FIRST_COMMIT = f"{LOG_FOLDER}/00000000000000000000.json"
+FIRST_COMMIT = commit_file(0)
 _ELSEWHERE = "Nothing was changed: give it a location of its own, outside of the lake."
 _FOLDERS_OF_A_TABLE = (LOG_FOLDER, LEDGER_FOLDER, "_change_data", "_symlink_format_manifest")
 # Folders of partitions, and the two random letters that Delta puts before files where columns are mapped.

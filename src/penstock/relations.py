@@ -14,7 +14,6 @@ from penstock.table import Column
 FORMAT = 1
 VIEW_FILE = "_view.json"
 LINK_FILE = "_link.json"
-LOG_FOLDER = "_delta_log"
 LEDGER_FOLDER = "_checkpoint"
 
 Kind = Literal["table", "view", "files"]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from penstock.checkpoint import LOG, Checkpoint
 from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
+from penstock.log import Checkpoint, actions_of, commit_file, domains_of
 from penstock.names import quote
 from penstock.storage import Storage
 
@@ -172,7 +172,7 @@ class Table:
         for version, actions in self._commits():
             if checkpoint and version <= checkpoint.version:
                 break
-            yield from (action["domainMetadata"] for action in actions if "domainMetadata" in action)
+            yield from domains_of(actions)
         if checkpoint:
             try:
                 yield from checkpoint.domains()
@@ -219,11 +219,10 @@ class Table:
             yield info | {"version": version}
 
     def _commits(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        log = Storage(self.location, self._storage_options)
+        storage = Storage(self.location, self._storage_options)
         for version in range(self.version, -1, -1):
             try:
-                lines = log.read(f"{LOG}/{version:020}.json").splitlines()
-                yield version, [json.loads(line) for line in lines if line.strip()]
+                yield version, actions_of(storage.read(commit_file(version)))
             except NotFound:
                 return  # older commits were cleaned up
             except ValueError as error:

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.errors import NotFound, PenstockError
+from penstock.log import actions_of, commit_file
 from penstock.storage import Storage
 from penstock.table import Table, spark_type
 
@@ -118,10 +119,10 @@ class SourceLog:
     def commit(self, version: int) -> Commit | None:
         """None where the log does not have it any more."""
         try:
-            data = self._storage.read(f"_delta_log/{version:020}.json")
+            data = self._storage.read(commit_file(version))
         except NotFound:
             return None
-        actions = [json.loads(line) for line in data.splitlines() if line.strip()]
+        actions = actions_of(data)
         changes = any(
             "cdc" in action
             or any(kind in action and action[kind].get("dataChange", True) for kind in ("add", "remove"))

@@ -1,19 +1,33 @@
-"""A checkpoint of a Delta log, for what delta-rs does not tell of it."""
+"""The files of a Delta log, commits and checkpoints, for what delta-rs does not tell of them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.storage import Storage
 
-LOG = "_delta_log"
+LOG_FOLDER = "_delta_log"
 # One file, one of several, or one with a name of its own (which may be JSON): the protocol knows all three.
 _FILE = re.compile(r"(?P<version>\d{20})\.checkpoint(\.\d{10}\.(?P<parts>\d{10})|\.[0-9a-f-]{36})?\.(parquet|json)")
 _DOMAIN = "domainMetadata"
+
+
+def commit_file(version: int) -> str:
+    return f"{LOG_FOLDER}/{version:020}.json"
+
+
+def actions_of(data: bytes) -> list[dict[str, Any]]:
+    """What a file of the log says, a line each."""
+    return [json.loads(line) for line in data.splitlines() if line.strip()]
+
+
+def domains_of(told: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What features have written down for themselves, such as the columns that a table is clustered by."""
+    return (action[_DOMAIN] for action in told if _DOMAIN in action)
 
 
 class Checkpoint:
@@ -27,7 +41,7 @@ class Checkpoint:
     def newest(cls, location: str, options: dict[str, str] | None, until: int) -> Checkpoint | None:
         """The last one that is complete, up to a version; None where there is none."""
         found = defaultdict(list)
-        for entry in Storage(location, options).list(LOG):
+        for entry in Storage(location, options).list(LOG_FOLDER):
             name = _FILE.fullmatch(entry.path.rpartition("/")[2])
             if name and int(name["version"]) <= until:
                 found[int(name["version"]), int(name["parts"] or 1)].append(entry.path)
@@ -38,14 +52,12 @@ class Checkpoint:
         return cls(location, options, version, found[version, parts])
 
     def domains(self) -> Iterator[dict[str, Any]]:
-        """What features have written down in it for themselves, such as the columns that a table is clustered by."""
+        """What is left of those that features have written down."""
         for path in self._paths:
-            yield from self._json(path) if path.endswith(".json") else self._parquet(path)
-
-    def _json(self, path: str) -> Iterator[dict[str, Any]]:
-        for line in Storage(self._location, self._options).read(path).splitlines():
-            if line.strip() and _DOMAIN in (action := json.loads(line)):
-                yield action[_DOMAIN]
+            if path.endswith(".json"):
+                yield from domains_of(actions_of(Storage(self._location, self._options).read(path)))
+            else:
+                yield from self._parquet(path)
 
     def _parquet(self, path: str) -> Iterator[dict[str, Any]]:
         import pyarrow.parquet as pq

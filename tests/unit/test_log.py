@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.checkpoint import Checkpoint
+from penstock.log import Checkpoint
 
 NAMED = "0a1b2c3d-0000-4000-8000-0123456789ab"
 
