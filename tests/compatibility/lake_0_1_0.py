@@ -80,6 +80,15 @@ class OldLake:
         run = WindowRun(target, request, warn=self.warnings.append)
         return [run.run(window, target, select).message for window in windows]
 
+    def run_all(self, first: str, end: str) -> None:
+        """Run every model once, windows for the days from `first` up to `end`."""
+        for name in self.models["files"]:
+            self.ingest(name)
+        for name in self.models["changes"]:
+            self.merge_changes(name)
+        for name in self.models["windows"]:
+            self.run_windows(name, first, end)
+
     # Landing files
 
     def land(self, path: str, *rows: Row) -> None:
