@@ -440,9 +440,10 @@ class Lake:
         cloned = Table.open(location, self.storage_options)
         number = Table.open(relation.location, self.storage_options).mark
         if number is not None:
-            from penstock.journal import note_of
+            from penstock.commits import note_of
+            from penstock.table import MARK
 
-            cloned.commit_mark(number, note=note_of("clone"))
+            cloned.commit_marks({MARK: number}, note_of("clone", cloned.version))
 
     # Where things lie
 
