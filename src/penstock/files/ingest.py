@@ -130,7 +130,7 @@ class FileWork:
         self._selection: Selection | None = None
         self._roots = Roots.first(source.source_roots, source.roots_as_written)
         self._tidied: int | None = None
-        """The mark up to which the ledger was kept small, or that the run began with."""
+        """The mark when a batch was last settled; None before that."""
         self._bad: dict[str, str] = {}
         self._relist = False
         self._void_reason: str | None = None
@@ -458,6 +458,7 @@ class FileWork:
     def _settle(self, state: State, *, tidy: bool) -> None:
         """Tell what came in, and keep the ledger small; all of it may be lost."""
         self.report.version = None if state.table is None else state.table.version
+        before, self._tidied = self._tidied, -1 if state.mark is None else state.mark
         running, self._running = self._running, None
         if running is not None and state.table is not None and state.mark is not None:
             plan = running.plan
@@ -466,11 +467,10 @@ class FileWork:
         if not tidy or state.table is None or state.mark is None:
             return
         self._summarize(state)
-        if self._tidied is not None and self._tidied != state.mark:
+        if before is not None and before != state.mark:
             # Cancelled plans count too: they are records as well.
             source = self.source
             self._ledger.tidy(state, source.source_compaction_interval, source.source_retention_files, self._step)
-        self._tidied = state.mark
 
     def _tell(self, running: Running[FilePlan], state: State) -> None:
         plan = running.plan

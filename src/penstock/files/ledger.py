@@ -25,6 +25,8 @@ log = logging.getLogger("penstock.files")
 _HEADER = b"penstock"
 _TIER = 10
 _ATTEMPTS = 5
+_LARGE = 100_000
+"""Lines: a plan of more takes seconds to read, and is compacted by itself."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ class Ledger:
     def _read(self, span: Span, state: State) -> list[pa.Table]:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                # A single plan is the common case, and is read without looking around.
-                alone = span.last <= span.first and attempt == 1
+                # The plan that was just committed is read without looking around.
+                alone = span.last <= span.first and attempt == 1 and bool(self._parts)
                 return list(self._read_once(span, state, None if alone else self._journal.records()))
             except NotFound as error:
                 # Another run may have compacted and tidied up between our listing and our reading; and beyond the
@@ -220,6 +222,8 @@ class Ledger:
         """Compact where that is due, then remove the oldest files that a compaction covers."""
         if state.mark is None or state.mark < state.generation:
             return
+        if any(part.num_rows > _LARGE for part in self._parts[-1:]):
+            self._compact(Span(state.mark, state.mark), state)
         done = state.mark - state.generation + 1
         due = state.generation + done // interval * interval - 1
         if due < state.generation:

@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from penstock import PenstockError
+from penstock.files import ledger
 from penstock.journal import FORMAT
 from penstock.table import MARK, Table
 from tests.unit.files.test_protocol import Crash, at_step
@@ -428,3 +429,17 @@ def test_a_killed_claim_is_finished(shop):
     shop.run()
     shop.check()
     assert DeltaTable(str(shop.table)).transaction_version(MARK) == shop.generation
+
+
+def test_a_large_plan_is_compacted_by_itself(shop, monkeypatch):
+    """A first run may record a million files that came before `starting_timestamp`: in one plan, so that none is lost."""
+    monkeypatch.setattr(ledger, "_LARGE", 3)
+    for _ in range(5):
+        shop.land(at=1_600_000_000)
+    shop.expected.clear()
+    shop.land(at=1_700_000_000)
+    assert shop.run(starting_timestamp="2023-01-01T00:00:00Z").skipped == 5
+    assert shop.compaction(0).exists()
+    shop.plan(0).write_bytes(b"is not read any more")
+    assert shop.run().nothing_new
+    shop.check()
