@@ -16,7 +16,7 @@ from penstock.columns import APPEND, SYNC, Difference, of_frame, reshape
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Shape
 from penstock.files.ledger import Ledger
-from penstock.files.listing import Listings, none
+from penstock.files.listing import Listings, matching, none
 from penstock.files.model import Model
 from penstock.files.plan import KEY, KIND, LINES, QUARANTINED, RECORDS, REPLACED, SKIPPED, FilePlan, without
 from penstock.files.progress import Progress
@@ -184,6 +184,7 @@ class FileWork:
             self._run_without_files(plan, state)
             return
         running = Running(plan, state.note(plan.number))
+        self._refuse_other_files(plan)
         self._refuse_changed(plan)
         if self._reading is None or self._reading[0] is not plan:
             self._read(plan, state)
@@ -396,6 +397,17 @@ class FileWork:
         return uri if is_uri(path) else f"file:{uri}"
 
     # What went wrong with a file
+
+    def _refuse_other_files(self, plan: FilePlan) -> None:
+        """A plan to make the table may be left of a run with another config: it is not to bring in what this one has not."""
+        if not plan.replace:
+            return
+        files = plan.roots.locate(plan.read)
+        for path in files["path"].to_pylist():
+            if not any(path.startswith(root.rstrip("/") + "/") for root in self.source.source_roots):
+                self._start_over(f"{path} is below none of the roots that the model has now")
+        if matching(files, self.source).num_rows < files.num_rows:
+            self._start_over("it has files that the model's patterns leave out now")
 
     def _refuse_changed(self, plan: FilePlan) -> None:
         """A plan is of the files as they were listed: where one is another now, or gone, nothing is read."""

@@ -98,6 +98,20 @@ def test_a_plan_that_begins_a_life_is_continued(shop):
     assert Table.open(str(shop.table)).properties["penstock.ledger"] == header(planned)["ledger"]
 
 
+@pytest.mark.parametrize("now", [{"source_patterns": ["file-0"]}, {"source_roots": ["other"]}])
+def test_a_plan_that_begins_a_life_and_was_made_by_another_config(shop, now):
+    shop.land("unwanted.json")
+    with pytest.raises(Crash):
+        shop.run(step=at_step("planned"))
+    shop.expected.clear()
+    if "source_roots" in now:
+        shop.landing = shop.landing.with_name("other")
+        now = {"source_roots": [str(shop.landing)]}
+    shop.land()
+    shop.run(**now)
+    shop.check()
+
+
 def test_every_record_of_a_life_carries_its_ledger(shop):
     config = {"max_files_per_trigger": 1, "source_compaction_interval": 2}
     for _ in range(3):
