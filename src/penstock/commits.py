@@ -133,7 +133,7 @@ def _check_restore(log: _Log, commit: Commit, target: int) -> None:
     between = list(log.above(target, version - 1))
     if len(between) == version - 1 - target and not any(is_ours(other) for other in between):
         return
-    raise _lost(log, f"restored to version {target}, which is older than our last batch,", commit)
+    raise _lost(log, f"restored to an older version, {target},", commit)
 
 
 def _restored(commit: Commit) -> int:
@@ -164,7 +164,7 @@ def _lost(log: _Log, what: str, commit: Commit | None) -> PenstockError:
     if version > 0 and not any(is_ours(other) for other in log.above(version)):
         fix = f"RESTORE it to version {version - 1} to undo that, or {_REFRESH}."
     return PenstockError(
-        f"This table was {what} by its commit {version} ({commit.get('operation')}), "
+        f"This table was {what} in version {version} ({commit.get('operation')}), "
         "so rows of batches that count as done are gone",
         where=log.location,
         fix=fix,
