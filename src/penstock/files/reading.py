@@ -13,7 +13,7 @@ from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.model import Model
 from penstock.files.source import FileSource
 from penstock.names import Name, quote
-from penstock.storage import Storage
+from penstock.storage import Storage, split_path
 from penstock.table import Column
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class Reader:
         """Have Spark take the SELECT apart, so that what is wrong with it shows before a plan is written."""
         format = request.format or format_of(request.paths, self._source)
         frames = Frames(self._runner(), self._source, format, request.roots)
+        self._set_names_aside(request, frames)
         shape = self._shape(request, frames)
         view = f"penstock_data_{uuid.uuid4().hex}"
         frames.frame(list(request.paths), shape, self._model.virtual).createOrReplaceTempView(view)
@@ -98,6 +99,12 @@ class Reader:
         return self._probe(
             lambda path: frames.frame([path], shape).write.format("noop").mode("overwrite").save(), request.paths
         )
+
+    def _set_names_aside(self, request: Request, frames: Frames) -> None:
+        """Quarantine files that can't be opened by their names; a plan that is written already is not changed."""
+        if self._source.on_bad_file == "quarantine" and request.shape is None:
+            if bad := frames.unreadable_names(request.paths):
+                raise BadFiles(bad)
 
     def _select(self, query: str) -> DataFrame:
         return self._runner().query(query)
@@ -154,5 +161,5 @@ class Reader:
         return bad
 
     def _touch(self, path: str) -> None:
-        folder, name = path.rsplit("/", 1)
-        Storage(folder, self._runner().lake.storage_options).read_start(name)
+        root, key = split_path(path, self._source.source_roots)
+        Storage(root, self._runner().lake.storage_options).read_start(key)
