@@ -47,6 +47,7 @@ class Listings:
     def __init__(self, storage_options: dict[str, str] | None = None) -> None:
         self._options = storage_options
         self._kept: dict[str, pa.Table] = {}
+        self._there: set[str] = set()
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -68,7 +69,13 @@ class Listings:
         """
         if not is_uri(root) or self.of([root]).num_rows:
             return False
-        return not Storage(root, self._options).has_folder("")
+        return not self.has_root(root)
+
+    def has_root(self, root: str) -> bool:
+        """Whether there is a folder of this name, or on an object store any object below it; nothing is listed whole."""
+        if root not in self._there and Storage(root, self._options).has_folder(""):
+            self._there.add(root)
+        return root in self._there
 
 
 def matching(files: pa.Table, source: FileSource) -> pa.Table:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from penstock.errors import NotFound
 from penstock.files.listing import FILES, Listings, none
-from penstock.storage import Storage
 from penstock.windows.window import Window, floor
 
 DATE = "_date"
@@ -89,17 +88,22 @@ class DatedPath:
             fixed = next((index for index, part in enumerate(parts) if _GLOB.search(part)), len(parts) - 1)
             yield step.start, "/".join(parts[:fixed]), "/".join(parts[fixed:])
 
-    def files(self, window: Window, listings: Listings, storage_options: dict[str, str]) -> list[Dated]:
-        """The files of a window, by their date; a folder that is not there has none."""
+    def files(self, window: Window, listings: Listings) -> list[Dated]:
+        """The files of a window, by their date; a folder that is not there has none.
+
+        A path whose fixed part is not there at all, or on an object store has no object, is an error: else a mistyped
+        prefix would look like windows without rows, and the rows that are there would be deleted.
+        """
         found = []
         for moment, folder, pattern in self.places(window):
             try:
                 listed = listings.of([folder])
             except NotFound:
-                # A day without a folder is a day without files, but a wrong path is an error.
-                if not Storage(self.root, storage_options).has_folder(""):
+                if not listings.has_root(self.root):
                     raise
                 continue
+            if listed.num_rows == 0:
+                refuse_missing(self.root, listings, "source_path")
             wanted = _matcher(pattern)
             below = len(folder.rstrip("/")) + 1
             keep = [wanted.fullmatch(path[below:]) is not None for path in listed["path"].to_pylist()]
@@ -107,6 +111,16 @@ class DatedPath:
             if kept.num_rows:
                 found.append(Dated(moment, kept))
         return found
+
+
+def refuse_missing(root: str, listings: Listings, key: str) -> None:
+    """Refuse to take a root for empty that is not there: an object store lists a mistyped prefix as nothing."""
+    if not listings.has_root(root):
+        raise NotFound(
+            "There is no object below this prefix, so a window's rows would be deleted",
+            where=root,
+            fix=f"Correct `{key}`, or put a file there; to remove rows, delete them from the table.",
+        )
 
 
 def _matcher(pattern: str) -> re.Pattern[str]:
