@@ -190,8 +190,7 @@ class Frames:
         self._refuse_names(paths)
         try:
             if not paths:
-                empty = self._spark.createDataFrame([], schema)
-                return self._with_virtual(empty, _EMPTY_VIRTUAL, virtual)
+                return self.empty(shape, virtual)
             parts = []
             for group in self._groups(paths):
                 absent = {name.lower() for name in shape.folders} - {name.lower() for name in group.folders}
@@ -202,6 +201,11 @@ class Frames:
             raise
         except Exception as error:
             raise from_spark(error) from error
+
+    def empty(self, shape: Shape, virtual: Sequence[str] = (), metadata: dict[str, Any] | None = None) -> DataFrame:
+        """The columns without a row; those that are virtual have this metadata."""
+        frame = self._spark.createDataFrame([], _struct(shape.schema))
+        return self._with_virtual(frame, _EMPTY_VIRTUAL, virtual, metadata)
 
     @staticmethod
     def unreadable_names(paths: Iterable[str]) -> dict[str, str]:
@@ -329,11 +333,14 @@ class Frames:
         reader = reader.option("basePath", self._hadoop(group.root)).option("ignoreMissingFiles", "false")
         return reader.option("__globPaths__", "true" if group.is_escaped else "false")
 
-    def _with_virtual(self, frame: DataFrame, made: dict[str, str], wanted: Sequence[str]) -> DataFrame:
+    def _with_virtual(
+        self, frame: DataFrame, made: dict[str, str], wanted: Sequence[str], metadata: dict[str, Any] | None = None
+    ) -> DataFrame:
         from pyspark.sql import functions as F
 
         there = {name.lower() for name in frame.columns}
-        columns = [F.expr(made[name]).alias(name) for name in wanted if name not in there]
+        given = {} if metadata is None else {"metadata": metadata}
+        columns = [F.expr(made[name]).alias(name, **given) for name in wanted if name not in there]
         return frame.select("*", *columns) if columns else frame
 
     def _groups(self, paths: list[str]) -> list[_Group]:
