@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.errors import NotFound
 from penstock.files.listing import FILES, Listings, none
+from penstock.storage import is_uri
 from penstock.windows.window import Window, floor
 
 DATE = "_date"
@@ -71,9 +74,18 @@ class DatedPath:
     @property
     def root(self) -> str:
         """The folder above the first part that changes."""
+        return "/".join(self.text.split("/")[: self._fixed]) or ("/" if self.text.startswith("/") else ".")
+
+    @cached_property
+    def _fixed(self) -> int:
+        """How many parts never change. A folder that is there by its name, such as `landing [1]`, is no pattern."""
         parts = self.text.split("/")
-        fixed = next((index for index, part in enumerate(parts) if "%" in part or _GLOB.search(part)), len(parts))
-        return "/".join(parts[:fixed]) or ("/" if self.text.startswith("/") else ".")
+        for index, part in enumerate(parts):
+            if "%" in part:
+                return index
+            if _GLOB.search(part) and (is_uri(self.text) or not os.path.isdir("/".join(parts[: index + 1]))):
+                return index
+        return len(parts)
 
     @property
     def type(self) -> str:
@@ -85,7 +97,8 @@ class DatedPath:
         whole = Window(floor(window.start, self.unit), window.end)
         for step in whole.steps(self.unit):
             parts = step.start.strftime(self.text).split("/")
-            fixed = next((index for index, part in enumerate(parts) if _GLOB.search(part)), len(parts) - 1)
+            wild = (index for index, part in enumerate(parts) if index >= self._fixed and _GLOB.search(part))
+            fixed = next(wild, len(parts) - 1)
             yield step.start, "/".join(parts[:fixed]), "/".join(parts[fixed:])
 
     def files(self, window: Window, listings: Listings) -> list[Dated]:

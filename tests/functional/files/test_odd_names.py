@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import PenstockError
+from penstock import PenstockError, files
 from penstock.names import Name
+from penstock.windows import DatedPath, Window, WindowSettings
+from penstock.windows.select import FileSelect
 
 ODD = [
     "export [final]",
@@ -142,11 +144,24 @@ def test_both_kinds_of_data_sources_are_looked_at(landing):
 
 def test_a_preview_reads_each_file_once(landing):
     land(landing.root, "json", ["a", "[b]", "{c}"])
-    from penstock import files
-
     source = files.FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
     query = files.preview(landing.lake, Name.parse(landing.name), source, "select id from @data")
     assert sorted(row[0] for row in landing.lake.sql(query).collect()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("columns", ["id", "id, _date"])
+def test_a_window_of_odd_names_is_read_once(landing, columns):
+    for day in (1, 2):
+        land(landing.root / f"r[1]/2026/04/0{day}", "json", ["a", "[b]", "{c}"])
+    path = DatedPath(f"{landing.root}/r[1]/%Y/%m/%d/*.json")
+    source = files.FileSource.from_mapping({"source_roots": [path.root], "safety_buffer_seconds": 0})
+    settings = WindowSettings.from_config({"event_time": "_date", "batch_size": "day", "begin": "2026-04-01"})
+    model = files.Model.read(f"select {columns} from @data")
+    lake = landing.lake
+    select = FileSelect(lake, lake.runner, model, source, path, settings, files.Listings())
+    window = Window.of("2026-04-01", "2026-04-03")
+    query = select.over(window, select.shape(window, None)).text
+    assert sorted(row[0] for row in lake.sql(query).collect()) == [0, 0, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("name", ["10:00", "[a]:b"])
