@@ -200,7 +200,10 @@ class _Handler(BaseHTTPRequestHandler):
             return 412, _error("PreconditionFailed"), {}
         copied = self.headers.get("x-amz-copy-source")
         if copied is not None:
-            body = self.store.objects[unquote(copied).lstrip("/").partition("/")[2]].data
+            found = self.store.objects.get(unquote(copied).lstrip("/").partition("/")[2])
+            if found is None:
+                return 404, _error("NoSuchKey"), {}
+            body = found.data
         self.store.put(key, body)
         etag = self.store.objects[key].etag
         result = _xml(f"<CopyObjectResult><ETag>{escape(etag)}</ETag></CopyObjectResult>") if copied else b""

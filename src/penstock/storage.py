@@ -51,6 +51,8 @@ _CLIENT_OPTIONS = frozenset(
         "user_agent",
     )
 )
+# obstore raises errors of Python for some answers: FileNotFoundError for a bucket that is not there.
+_FAILURES = (BaseError, ValueError, OSError, NotImplementedError)
 _VENDOR = re.compile(r"^(?:aws|azure|google)_")
 _MAYBE = "It may be written all the same, when the answer alone was lost; check `storage_options` and run again."
 _CHECK = "Check the path, its permissions and `storage_options`."
@@ -206,7 +208,7 @@ class Storage:
                     given: dict[str, Any] = {"config": store or None, "client_options": client or None}
                     self._opened = from_url(self._place, **given)
             except BaseException as error:
-                if not isinstance(error, (BaseError, ValueError, OSError)) and not _is_panic(error):
+                if not isinstance(error, _FAILURES) and not _is_panic(error):
                     raise
                 raise PenstockError(
                     f"The store can't be opened: {_plain(error)}",
@@ -246,7 +248,7 @@ class Storage:
             meta = obstore.head(self._store, key)
         except (StoreNotFound, FileNotFoundError):
             return None
-        except (BaseError, ValueError) as error:
+        except _FAILURES as error:
             raise self._failed("looked at", path, error) from error
         return Entry(path, meta["last_modified"], meta["size"])
 
@@ -259,7 +261,7 @@ class Storage:
             return bytes(obstore.get(self._store, key).bytes())
         except (StoreNotFound, FileNotFoundError) as error:
             raise NotFound("There is no such object", where=join(self.root, path)) from error
-        except BaseError as error:
+        except _FAILURES as error:
             raise self._failed("read", path, error) from error
 
     def read_start(self, path: str) -> bytes:
@@ -272,7 +274,7 @@ class Storage:
             return bytes(obstore.get_range(self._store, self._key(path), start=0, length=1))
         except (StoreNotFound, FileNotFoundError) as error:
             raise NotFound("There is no such object", where=join(self.root, path)) from error
-        except (BaseError, ValueError, OSError) as error:
+        except _FAILURES as error:
             raise self._failed("read", path, error) from error
 
     def write(self, path: str, data: bytes) -> None:
@@ -280,7 +282,7 @@ class Storage:
         key = self._key(path)
         try:
             obstore.put(self._store, key, data)
-        except (BaseError, ValueError) as error:
+        except _FAILURES as error:
             raise self._failed("written", path, error, _MAYBE) from error
 
     def write_new(self, path: str, data: bytes) -> bool:
@@ -295,7 +297,7 @@ class Storage:
             obstore.put(self._store, key, data, mode="create")
         except AlreadyExistsError:
             return self._holds(path, data)
-        except (BaseError, ValueError) as error:
+        except _FAILURES as error:
             failure = self._failed("written", path, error, _MAYBE)
             try:
                 if self._holds(path, data):
@@ -317,7 +319,7 @@ class Storage:
             obstore.delete(self._store, key)
         except (StoreNotFound, FileNotFoundError):
             return
-        except (BaseError, ValueError) as error:
+        except _FAILURES as error:
             raise self._failed("deleted", path, error) from error
 
     def list(self, folder: str) -> Iterator[Entry]:
@@ -329,7 +331,7 @@ class Storage:
             for chunk in obstore.list(self._store, below or None):
                 for meta in chunk:
                     yield Entry(self._below(meta["path"]), meta["last_modified"], meta["size"])
-        except (BaseError, ValueError) as error:
+        except _FAILURES as error:
             raise self._failed("listed", folder, error) from error
 
     def batches(self, rows: int) -> Iterator[tuple[str, Any]]:
@@ -340,7 +342,7 @@ class Storage:
         try:
             for chunk in obstore.list(self._store, self._key("") or None, chunk_size=rows, return_arrow=True):
                 yield join(self._place, ""), chunk
-        except (BaseError, ValueError) as error:
+        except _FAILURES as error:
             raise self._failed("listed", "", error) from error
 
     def folders(self, folder: str) -> Sequence[str]:
@@ -356,7 +358,7 @@ class Storage:
         below = self._key(folder)
         try:
             listed = obstore.list_with_delimiter(self._store, below or None)
-        except (BaseError, ValueError) as error:
+        except _FAILURES as error:
             raise self._failed("listed", folder, error) from error
         return sorted(prefix.rstrip("/").rsplit("/", 1)[-1] for prefix in listed["common_prefixes"])
 
@@ -387,7 +389,7 @@ class Storage:
         try:
             if keys:
                 obstore.delete(self._store, keys)
-        except (BaseError, ValueError) as error:
+        except _FAILURES as error:
             raise self._failed("deleted", folder, error) from error
 
     def move_folder(self, old: str, new: str) -> None:
@@ -401,8 +403,13 @@ class Storage:
             return
         try:
             for entry in list(self.list(old)):
-                obstore.copy(self._store, self._key(entry.path), self._key(new + entry.path[len(old) :]))
-        except (BaseError, ValueError) as error:
+                try:
+                    obstore.copy(self._store, self._key(entry.path), self._key(new + entry.path[len(old) :]))
+                except (StoreNotFound, FileNotFoundError):
+                    # A folder made as an empty object, `a/`, is listed as `a`; obstore can't address it.
+                    if entry.size:
+                        raise
+        except _FAILURES as error:
             raise self._failed("renamed", old, error) from error
         self.delete_folder(old)
 

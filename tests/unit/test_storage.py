@@ -299,3 +299,28 @@ def test_a_panic_of_the_store_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("penstock.storage.from_url", panic)
     with pytest.raises(PenstockError, match="Expected config prefix"):
         Storage("s3://bucket").exists("a")
+
+
+def test_a_folder_that_someone_made_as_an_empty_object_does_not_stop_a_rename(s3: S3) -> None:
+    s3.put("lake/old/_delta_log/", b"")
+    s3.put("lake/old/_delta_log/0.json", b"1")
+    Storage("s3://bucket/lake", s3.options).move_folder("old", "new")
+    assert s3.objects["lake/new/_delta_log/0.json"].data == b"1"
+    assert "lake/old/_delta_log/0.json" not in s3.objects
+
+
+def test_an_object_that_vanishes_during_a_rename_is_an_error(s3: S3) -> None:
+    s3.put("lake/old/1", b"1")
+    s3.fail("PUT", status=404)
+    with pytest.raises(PenstockError, match="could not be renamed"):
+        Storage("s3://bucket/lake", s3.options).move_folder("old", "new")
+    assert "lake/old/1" in s3.objects
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [lambda s: list(s.list("")), lambda s: s.folders(""), lambda s: s.has_folder("a"), lambda s: s.write("a", b"")],
+)
+def test_a_bucket_that_is_not_there_is_an_error_and_not_empty(ask: Callable[[Storage], object], s3: S3) -> None:
+    with pytest.raises(PenstockError, match="s3://other"):
+        ask(Storage("s3://other/lake", s3.options))
