@@ -6,10 +6,11 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 import obstore
@@ -24,6 +25,37 @@ _PATTERN = re.compile(r"[*?\[{]")
 _PIECE = re.compile(r"\*|\?|\[([!^]?)([^\]]+)\]|\{([^}]*)\}|.", re.DOTALL)
 # Spark reads no file of such a name.
 _HIDDEN = re.compile(r"(?:^|/)(?:\.|_(?![^/]*=))")
+# obstore refuses a key with such a part, or takes a slash at either end away and so addresses another object.
+_NO_KEY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
+# obstore wants these apart from a store's own keys: among those they panic in Rust. delta-rs takes both as one.
+_CLIENT_OPTIONS = frozenset(
+    (
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "default_content_type",
+        "http1_only",
+        "http2_keep_alive_interval",
+        "http2_keep_alive_timeout",
+        "http2_keep_alive_while_idle",
+        "http2_only",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+        "proxy_url",
+        "randomize_addresses",
+        "read_timeout",
+        "root_certificate",
+        "timeout",
+        "user_agent",
+    )
+)
+# obstore raises errors of Python for some answers: FileNotFoundError for a bucket that is not there.
+_FAILURES = (BaseError, ValueError, OSError, NotImplementedError)
+_VENDOR = re.compile(r"^(?:aws|azure|google)_")
+_MAYBE = "It may be written all the same, when the answer alone was lost; check `storage_options` and run again."
+_CHECK = "Check the path, its permissions and `storage_options`."
 
 
 @dataclass(frozen=True)
@@ -67,6 +99,38 @@ def join(location: str, *parts: str) -> str:
     return "/".join([location.rstrip("/"), *parts])
 
 
+def split_root(root: str) -> tuple[str, str]:
+    """What a store is opened by, and the key that its root has there. Keys are never parsed as parts of a URL.
+
+    >>> split_root("s3://bucket/a%3Ab/c#d")
+    ('s3://bucket', 'a%3Ab/c#d')
+    """
+    scheme, separator, rest = root.partition("://")
+    if not separator or scheme.lower() in ("http", "https"):
+        # An address of the web may name its bucket anywhere: obstore takes it apart.
+        return root, ""
+    bucket, _, prefix = rest.partition("/")
+    return f"{scheme}://{bucket}", prefix.rstrip("/")
+
+
+def split_path(path: str, roots: Iterable[str]) -> tuple[str, str]:
+    """The root that a file lies below, the nearest of several, and its key there; else its bucket or folder.
+
+    >>> split_path("s3://b/landing/eu/1.csv", ["s3://b/landing", "s3://b/landing/eu"])
+    ('s3://b/landing/eu', '1.csv')
+    """
+    above = [root for root in roots if path.startswith(root.rstrip("/") + "/")]
+    if above:
+        root = max(above, key=len)
+        return root, path[len(root.rstrip("/")) + 1 :]
+    if is_uri(path):
+        place, key = split_root(path)
+        if key:
+            return place, key
+    folder, _, name = path.rpartition("/")
+    return folder or "/", name
+
+
 def files_at(location: str, options: dict[str, str] | None = None) -> Iterator[Entry]:
     """The files that Spark reads at a location: one file, those of a folder, or those that a pattern names."""
     pattern = _PATTERN.search(location)
@@ -106,24 +170,46 @@ def _plain(text: object) -> str:
     return _PASSWORD.sub(r"://\1:***@", str(text).strip().split("\n", 1)[0])
 
 
+def _is_panic(error: BaseException) -> bool:
+    """Whether Rust panicked: an error without a module to import it from, and no Exception."""
+    return type(error).__name__ == "PanicException"
+
+
+def _settings(options: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """`storage_options` as obstore wants them: of the store, and of the HTTP client."""
+    store, client = {}, {}
+    for key, value in options.items():
+        name = _VENDOR.sub("", key.lower())
+        if name in _CLIENT_OPTIONS:
+            client[name] = value
+        else:
+            store[key] = value
+    return store, client
+
+
 class Storage:
-    """Objects below one root. Paths are relative to it, with `/` between parts."""
+    """Objects below one root. Paths are relative to it, with `/` between parts, and are taken as they are written."""
 
     def __init__(self, root: str, options: dict[str, str] | None = None) -> None:
         self.root = root
         self.local = not is_uri(root)
         self._options = options or {}
+        self._place, self._prefix = split_root(root)
         self._opened: ObjectStore | None = None
 
     @property
     def _store(self) -> ObjectStore:
         if self._opened is None:
+            store, client = _settings(self._options)
             try:
                 if self.local:
                     self._opened = LocalStore(self.root, mkdir=True)
                 else:
-                    self._opened = from_url(self.root, config=self._options or None)  # type: ignore[arg-type]
-            except (BaseError, ValueError, OSError) as error:
+                    given: dict[str, Any] = {"config": store or None, "client_options": client or None}
+                    self._opened = from_url(self._place, **given)
+            except BaseException as error:
+                if not isinstance(error, _FAILURES) and not _is_panic(error):
+                    raise
                 raise PenstockError(
                     f"The store can't be opened: {_plain(error)}",
                     where=_plain(self.root),
@@ -151,25 +237,31 @@ class Storage:
 
     def head(self, path: str) -> Entry | None:
         """What is known of one object; None only when the store says that it is not there."""
-        if self.local and not self._is_file(path):
-            return None
+        if self.local:
+            # By the disk itself: a landed file may have a name that is no key of an object store.
+            status = self._status(path)
+            if status is None or not stat.S_ISREG(status.st_mode):
+                return None
+            return Entry(path, datetime.fromtimestamp(status.st_mtime, timezone.utc), status.st_size)
+        key = self._key(path)
         try:
-            meta = obstore.head(self._store, path)
+            meta = obstore.head(self._store, key)
         except (StoreNotFound, FileNotFoundError):
             return None
-        except BaseError as error:
+        except _FAILURES as error:
             raise self._failed("looked at", path, error) from error
-        return Entry(meta["path"], meta["last_modified"], meta["size"])
+        return Entry(path, meta["last_modified"], meta["size"])
 
     def read(self, path: str) -> bytes:
         if self.local and not self._is_file(path):
             # Opening the store would make its folder.
             raise NotFound("There is no such object", where=join(self.root, path))
+        key = self._key(path)
         try:
-            return bytes(obstore.get(self._store, path).bytes())
+            return bytes(obstore.get(self._store, key).bytes())
         except (StoreNotFound, FileNotFoundError) as error:
             raise NotFound("There is no such object", where=join(self.root, path)) from error
-        except BaseError as error:
+        except _FAILURES as error:
             raise self._failed("read", path, error) from error
 
     def read_start(self, path: str) -> bytes:
@@ -179,47 +271,79 @@ class Storage:
                 # By the disk itself: a landed file may have a name that is no key of an object store.
                 with open(os.path.join(self.root, path), "rb") as file:
                     return file.read(1)
-            return bytes(obstore.get_range(self._store, path, start=0, length=1))
+            return bytes(obstore.get_range(self._store, self._key(path), start=0, length=1))
         except (StoreNotFound, FileNotFoundError) as error:
             raise NotFound("There is no such object", where=join(self.root, path)) from error
-        except (BaseError, OSError) as error:
+        except _FAILURES as error:
             raise self._failed("read", path, error) from error
 
     def write(self, path: str, data: bytes) -> None:
         """Put the object in place whole: a reader sees the old one or the new one."""
+        key = self._key(path)
         try:
-            obstore.put(self._store, path, data)
-        except BaseError as error:
-            raise self._failed("written", path, error) from error
+            obstore.put(self._store, key, data)
+        except _FAILURES as error:
+            raise self._failed("written", path, error, _MAYBE) from error
 
     def write_new(self, path: str, data: bytes) -> bool:
-        """Put the object only if there is none; False when another writer was first."""
+        """Put the object only if there is none; False when another writer was first.
+
+        A store may write the object and lose its answer. The client then tries again, and is told that the object
+        exists, or gives up. So after either answer the object is read: equal bytes are ours, and the result is True.
+        Two writers must therefore not put the same bytes: whoever needs one winner puts a uuid of its own into them.
+        """
+        key = self._key(path)
         try:
-            obstore.put(self._store, path, data, mode="create")
+            obstore.put(self._store, key, data, mode="create")
         except AlreadyExistsError:
-            return False
-        except BaseError as error:
-            raise self._failed("written", path, error) from error
+            return self._holds(path, data)
+        except _FAILURES as error:
+            failure = self._failed("written", path, error, _MAYBE)
+            try:
+                if self._holds(path, data):
+                    return True
+            except PenstockError:
+                pass  # a store that does not answer; the first error says more
+            raise failure from error
         return True
 
-    def delete(self, path: str) -> None:
+    def _holds(self, path: str, data: bytes) -> bool:
         try:
-            obstore.delete(self._store, path)
+            return self.read(path) == data
+        except NotFound:
+            return False
+
+    def delete(self, path: str) -> None:
+        key = self._key(path)
+        try:
+            obstore.delete(self._store, key)
         except (StoreNotFound, FileNotFoundError):
             return
-        except BaseError as error:
+        except _FAILURES as error:
             raise self._failed("deleted", path, error) from error
 
     def list(self, folder: str) -> Iterator[Entry]:
         """Every object below a folder, in no order; nothing where the folder is not there."""
         if self.local and not self._is_folder(folder):
             return
+        below = self._key(folder)
         try:
-            for chunk in obstore.list(self._store, folder or None):
+            for chunk in obstore.list(self._store, below or None):
                 for meta in chunk:
-                    yield Entry(meta["path"], meta["last_modified"], meta["size"])
-        except BaseError as error:
+                    yield Entry(self._below(meta["path"]), meta["last_modified"], meta["size"])
+        except _FAILURES as error:
             raise self._failed("listed", folder, error) from error
+
+    def batches(self, rows: int) -> Iterator[tuple[str, Any]]:
+        """Every object of a store as Arrow batches of obstore's, each with what stands before its `path` column.
+
+        `path` is the whole key in the bucket: prefix and key together are the object's location.
+        """
+        try:
+            for chunk in obstore.list(self._store, self._key("") or None, chunk_size=rows, return_arrow=True):
+                yield join(self._place, ""), chunk
+        except _FAILURES as error:
+            raise self._failed("listed", "", error) from error
 
     def folders(self, folder: str) -> Sequence[str]:
         """The names of the folders directly below a folder."""
@@ -231,9 +355,10 @@ class Storage:
                 return []
             except OSError as error:
                 raise self._failed("listed", folder, error) from error
+        below = self._key(folder)
         try:
-            listed = obstore.list_with_delimiter(self._store, folder or None)
-        except BaseError as error:
+            listed = obstore.list_with_delimiter(self._store, below or None)
+        except _FAILURES as error:
             raise self._failed("listed", folder, error) from error
         return sorted(prefix.rstrip("/").rsplit("/", 1)[-1] for prefix in listed["common_prefixes"])
 
@@ -260,11 +385,11 @@ class Storage:
             except OSError as error:
                 raise self._failed("deleted", folder, error) from error
             return
-        paths = [entry.path for entry in self.list(folder)]
+        keys = [self._key(entry.path) for entry in self.list(folder)]
         try:
-            if paths:
-                obstore.delete(self._store, paths)
-        except BaseError as error:
+            if keys:
+                obstore.delete(self._store, keys)
+        except _FAILURES as error:
             raise self._failed("deleted", folder, error) from error
 
     def move_folder(self, old: str, new: str) -> None:
@@ -278,10 +403,30 @@ class Storage:
             return
         try:
             for entry in list(self.list(old)):
-                obstore.copy(self._store, entry.path, new + entry.path[len(old) :])
-        except BaseError as error:
+                try:
+                    obstore.copy(self._store, self._key(entry.path), self._key(new + entry.path[len(old) :]))
+                except (StoreNotFound, FileNotFoundError):
+                    # A folder made as an empty object, `a/`, is listed as `a`; obstore can't address it.
+                    if entry.size:
+                        raise
+        except _FAILURES as error:
             raise self._failed("renamed", old, error) from error
         self.delete_folder(old)
+
+    def _key(self, path: str) -> str:
+        """The object's key in what was opened. One that obstore can't address is an error, never another object."""
+        key = "/".join(part for part in (self._prefix, path) if part)
+        if key and _NO_KEY.search(key):
+            raise PenstockError(
+                f"The key {key!r} can't be addressed: it has an empty part, a part `.` or `..`, a slash at an end or "
+                "a control character",
+                where=_plain(self.root),
+                fix="Rename the object, or correct the path.",
+            )
+        return key
+
+    def _below(self, key: str) -> str:
+        return key[len(self._prefix) + 1 :] if self._prefix else key
 
     def _is_file(self, path: str) -> bool:
         return stat.S_ISREG(self._mode(path))
@@ -290,17 +435,21 @@ class Storage:
         return stat.S_ISDIR(self._mode(path))
 
     def _mode(self, path: str) -> int:
-        """What the disk has there; 0 only where it says that nothing is, which os.path.exists also says of EACCES."""
+        status = self._status(path)
+        return 0 if status is None else status.st_mode
+
+    def _status(self, path: str) -> os.stat_result | None:
+        """What the disk has there; None only where it says that nothing is, which os.path.exists also says of EACCES."""
         try:
-            return os.stat(os.path.join(self.root, path)).st_mode
+            return os.stat(os.path.join(self.root, path))
         except (FileNotFoundError, NotADirectoryError):
-            return 0
+            return None
         except OSError as error:
             raise self._failed("looked at", path, error) from error
 
-    def _failed(self, verb: str, path: str, error: BaseException) -> PenstockError:
+    def _failed(self, verb: str, path: str, error: BaseException, fix: str = _CHECK) -> PenstockError:
         return PenstockError(
             f"It could not be {verb}: {_plain(error)}",
             where=_plain(join(self.root, path) if path else self.root),
-            fix="Nothing was changed here; check the path, its permissions and `storage_options`.",
+            fix=fix,
         )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from penstock.columns import type_text
 from penstock.errors import PenstockError, from_spark
@@ -16,6 +18,7 @@ from penstock.files.model import VIRTUAL
 from penstock.files.source import FileSource
 from penstock.jvm import java_class
 from penstock.names import quote
+from penstock.storage import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader
@@ -50,6 +53,25 @@ _EMPTY_VIRTUAL = {name: f"cast(null as {kind})" for name, kind in VIRTUAL_TYPES.
 _RECORD = "_record"
 """The key, in `rescued_data_column`, of a record that could not be taken apart at all."""
 _INFERENCE_ONLY = ("inferSchema", "mergeSchema")
+# Spark takes a path with one of these for a pattern. Told that it is none, it reads every path of the list once more
+# for each such path, so these are escaped.
+_PATTERN = re.compile(r"[\[\]{}*?\\]")
+# Which files are read is told by the plan alone: such an option would leave some out, or find others.
+_CHOOSING = frozenset(
+    (
+        "path",
+        "paths",
+        "basepath",
+        "pathglobfilter",
+        "modifiedbefore",
+        "modifiedafter",
+        "ignoremissingfiles",
+        "__globpaths__",
+    )
+)
+_UTF8 = ("utf-8", "utf8")
+_SHOWN = 3
+_COLON = "its name has a colon, which Hadoop's file system on disk can't open"
 
 
 def format_of(paths: Iterable[str], source: FileSource) -> str:
@@ -102,6 +124,12 @@ class Frames:
     """Makes DataFrames of explicit files."""
 
     def __init__(self, runner: Runner, source: FileSource, format: str, roots: Sequence[str] = ()) -> None:
+        if chosen := [key for key in source.source_options if key.lower() in _CHOOSING]:
+            raise PenstockError(
+                f"`source_options` can't choose files, as {', '.join(chosen)} would: files left out by Spark would "
+                "count as ingested",
+                fix="Use `source_patterns`, `source_exclude` or `starting_timestamp`.",
+            )
         self._spark = runner.spark
         self._hadoop = runner.lake.for_spark
         self._source = source
@@ -125,9 +153,12 @@ class Frames:
 
         fields = {field.name.lower(): field for field in _struct(known.schema).fields} if known else {}
         folders = {name.lower(): name for name in known.folders} if known else {}
+        self._refuse_names(paths)
         for group in self._groups(paths):
             try:
-                found = self._reader(group, infer=True).load(group.paths).schema
+                found = self._inferred(group)
+            except PenstockError:
+                raise
             except Exception as error:
                 raise from_spark(error) from error
             for field in found.fields:
@@ -154,20 +185,104 @@ class Frames:
         return Shape(json.loads(schema.json()))
 
     def frame(self, paths: list[str], shape: Shape, virtual: Sequence[str] = ()) -> DataFrame:
-        """The rows of these files, and the virtual columns that are wanted."""
+        """The rows of these files, each file once, and the virtual columns that are wanted."""
         schema = _struct(shape.schema)
+        self._refuse_names(paths)
         try:
             if not paths:
-                empty = self._spark.createDataFrame([], schema)
-                return self._with_virtual(empty, _EMPTY_VIRTUAL, virtual)
+                return self.empty(shape, virtual)
             parts = []
             for group in self._groups(paths):
                 absent = {name.lower() for name in shape.folders} - {name.lower() for name in group.folders}
                 part = self._read(group, _leave_out(schema, absent))
                 parts.append(self._with_virtual(part, VIRTUAL, virtual))
             return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+        except PenstockError:
+            raise
         except Exception as error:
             raise from_spark(error) from error
+
+    def empty(self, shape: Shape, virtual: Sequence[str] = (), metadata: dict[str, Any] | None = None) -> DataFrame:
+        """The columns without a row; those that are virtual have this metadata."""
+        frame = self._spark.createDataFrame([], _struct(shape.schema))
+        return self._with_virtual(frame, _EMPTY_VIRTUAL, virtual, metadata)
+
+    @staticmethod
+    def unreadable_names(paths: Iterable[str]) -> dict[str, str]:
+        """The files that no Spark can open by their name, each with its reason."""
+        return {path: _COLON for path in paths if not is_uri(path) and ":" in path.rsplit("/", 1)[-1]}
+
+    def _refuse_names(self, paths: Iterable[str]) -> None:
+        for path, reason in self.unreadable_names(paths).items():
+            raise PenstockError(
+                f"A file can't be read: {reason}",
+                where=path,
+                fix="Rename it, leave it out by `source_exclude`, or set `on_bad_file: quarantine`.",
+            )
+
+    def _load(self, reader: DataFrameReader, group: _Group) -> DataFrame:
+        """Give Spark its files. The one place that does, so that which files it took is looked at here.
+
+        No job runs, and nothing is listed again: the relation has listed its files when it was made.
+        """
+        frame = reader.load(group.paths)
+        taken = Counter(_path_of(uri) for uri in self._input_files(frame))
+        asked = Counter(group.files)
+        if taken != asked:
+            more, less = taken - asked, asked - taken
+            said = [f"{_some(more)} more often than asked"] * bool(more) + [f"{_some(less)} not at all"] * bool(less)
+            raise PenstockError(
+                f"Spark would read other files than it was given: {' and '.join(said)}",
+                where=group.root,
+                fix="Nothing was read or written. Rename the files, and report this as a bug with their names.",
+            )
+        return frame
+
+    def _input_files(self, frame: DataFrame) -> list[str]:
+        """The URIs of the files that a relation reads, one as often as it is read; `inputFiles()` has each once."""
+        relation = frame._jdf.queryExecution().analyzed()
+        if relation.getClass().getSimpleName() == "LogicalRelation":
+            index = relation.relation().location()
+        else:
+            # What `spark.sql.sources.useV1SourceList` leaves to the second kind of data source.
+            index = relation.table().fileIndex()
+        # One call for all of them; a URI has no line break.
+        joined = java_class(self._spark, "org.apache.hadoop.util.StringUtils").join("\n", index.inputFiles())
+        return str(joined).split("\n") if joined else []
+
+    def _inferred(self, group: _Group) -> StructType:
+        if not group.is_odd or self._format not in ("csv", "json"):
+            return self._load(self._reader(group, infer=True), group).schema
+        return self._inferred_from_lines(group)
+
+    def _inferred_from_lines(self, group: _Group) -> StructType:
+        """The columns of csv and json files with names like patterns.
+
+        Spark's inference opens the files by a list of its own, in which such names multiply. So the lines are read
+        here, and Spark is asked what is in them.
+        """
+        from pyspark.sql.types import StructType
+
+        options = {key.lower(): value for key, value in self._source.source_options.items()}
+        whole = options.get("multiline", "false").lower() == "true"
+        coded = options.get("encoding", options.get("charset", "utf-8")).lower() not in _UTF8
+        if coded or (whole and self._format == "csv") or "value" in {name.lower() for name in group.folders}:
+            raise PenstockError(
+                "Spark can't infer the columns of a file that has one of [ ] { } * ? \\ in its path, when it is read "
+                "by multiLine or an encoding",
+                where=next(path for path in group.files if _PATTERN.search(path)),
+                fix="Declare the columns in `source_columns`, or rename the file.",
+            )
+        wanted = {"wholetext": "true"} if whole else {"lineSep": options["linesep"]} if "linesep" in options else {}
+        text = self._load(self._named(group, self._spark.read.format("text").options(**wanted)), group)
+        string = java_class(self._spark, "org.apache.spark.sql.Encoders").STRING()
+        lines = getattr(text.select("value")._jdf, "as")(string)
+        found = getattr(self._reader(group, infer=True)._jreader, self._format)(lines).schema()
+        fields = {field.name.lower(): field for field in StructType.fromJson(json.loads(found.json())).fields}
+        for field in text.schema.fields[1:]:
+            # A folder's column wins over one of the same name in the files.
+            fields[field.name.lower()] = field
+        return StructType(list(fields.values()))
 
     def _read(self, group: _Group, schema: StructType) -> DataFrame:
         from pyspark.sql import functions as F
@@ -176,10 +291,10 @@ class Frames:
         rescued = self._source.rescued_data_column
         reader = self._reader(group)
         if rescued is None or self._format not in ("csv", "json"):
-            return reader.schema(schema).load(group.paths)
+            return self._load(reader.schema(schema), group)
         whole = StructType([*schema.fields, StructField(rescued, StringType(), True)])
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", rescued)
-        frame = reader.schema(whole).load(group.paths)
+        frame = self._load(reader.schema(whole), group)
         # Spark keeps the whole record where a value did not fit: what did fit has its own column.
         fitting = F.array_compact(
             F.array(*(F.when(F.col(quote(field.name)).isNotNull(), F.lit(field.name)) for field in schema.fields))
@@ -210,34 +325,37 @@ class Frames:
         }
         if self._source.source_options.get("header", "false") != "true":
             defaults.pop("enforceSchema", None)
-        options = {
-            **defaults,
-            **self._source.source_options,
-            "basePath": self._hadoop(group.root),
-            # Names are names here: `[`, `{` and `*` in them are no patterns.
-            "__globPaths__": "false",
-            "ignoreMissingFiles": "false",
-        }
-        return self._spark.read.format(self._format).options(**options)
+        reader = self._spark.read.format(self._format).options(**{**defaults, **self._source.source_options})
+        return self._named(group, reader)
 
-    def _with_virtual(self, frame: DataFrame, made: dict[str, str], wanted: Sequence[str]) -> DataFrame:
+    def _named(self, group: _Group, reader: DataFrameReader) -> DataFrameReader:
+        """A reader that takes the group's paths for names."""
+        reader = reader.option("basePath", self._hadoop(group.root)).option("ignoreMissingFiles", "false")
+        return reader.option("__globPaths__", "true" if group.is_escaped else "false")
+
+    def _with_virtual(
+        self, frame: DataFrame, made: dict[str, str], wanted: Sequence[str], metadata: dict[str, Any] | None = None
+    ) -> DataFrame:
         from pyspark.sql import functions as F
 
         there = {name.lower() for name in frame.columns}
-        columns = [F.expr(made[name]).alias(name) for name in wanted if name not in there]
+        given = {} if metadata is None else {"metadata": metadata}
+        columns = [F.expr(made[name]).alias(name, **given) for name in wanted if name not in there]
         return frame.select("*", *columns) if columns else frame
 
     def _groups(self, paths: list[str]) -> list[_Group]:
         """Spark reads files together when they share a root and the columns in their folder names."""
-        groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        groups: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
         for path in paths:
             root = next(
                 (root for root in self._roots if path.startswith(root.rstrip("/") + "/")), os.path.dirname(path)
             )
             below = path[len(root) :].rsplit("/", 1)[0]
             folders = tuple(found.group(1) for part in below.split("/") if (found := _FOLDER_COLUMN.fullmatch(part)))
-            groups.setdefault((root, folders), []).append(self._hadoop(path))
-        return [_Group(root, folders, tuple(files)) for (root, folders), files in groups.items()]
+            # Hadoop's patterns know no colon, escaped or not. Such a file is read alone, where nothing multiplies.
+            alone = path if _PATTERN.search(path) and ":" in path.partition("://")[2 if is_uri(path) else 0] else ""
+            groups.setdefault((root, folders, alone), []).append(self._hadoop(path))
+        return [_Group(root, folders, tuple(files)) for (root, folders, _), files in groups.items()]
 
 
 @dataclass(frozen=True)
@@ -247,8 +365,36 @@ class _Group:
     files: tuple[str, ...]
 
     @property
+    def is_odd(self) -> bool:
+        """Whether a name looks like a pattern."""
+        return any(_PATTERN.search(path) for path in self.files)
+
+    @property
+    def is_escaped(self) -> bool:
+        return len(self.files) > 1 and self.is_odd
+
+    @property
     def paths(self) -> list[str]:
-        return list(self.files)
+        """What Spark is given; under names that are not escaped it is told that there are no patterns."""
+        return [_escaped(path) for path in self.files] if self.is_escaped else list(self.files)
+
+
+def _escaped(path: str) -> str:
+    return _PATTERN.sub(r"\\\g<0>", path)
+
+
+def _path_of(uri: str) -> str:
+    """The path that a URI of Spark's stands for, spelled as it was given.
+
+    >>> _path_of("file:///landing/a%20%5Bb%5D%2541.json"), _path_of("s3a://bucket/a%23b")
+    ('/landing/a [b]%41.json', 's3a://bucket/a#b')
+    """
+    return "/" + unquote(uri[len("file:") :]).lstrip("/") if uri.startswith("file:") else unquote(uri)
+
+
+def _some(files: Counter[str]) -> str:
+    names = sorted(files)
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} others" if len(names) > _SHOWN else "")
 
 
 def _struct(schema: dict[str, Any]) -> StructType:

@@ -11,14 +11,12 @@ from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
-from obstore.exceptions import BaseError
 
 from penstock.errors import NotFound, PenstockError
 from penstock.files.source import FileSource
-from penstock.storage import Storage, is_uri, join
+from penstock.storage import Storage, is_uri, split_root
 
 FILES = pa.schema([("path", pa.string()), ("modificationTime", pa.int64()), ("size", pa.int64())])
 _WALKERS = 8
@@ -49,6 +47,7 @@ class Listings:
     def __init__(self, storage_options: dict[str, str] | None = None) -> None:
         self._options = storage_options
         self._kept: dict[str, pa.Table] = {}
+        self._there: set[str] = set()
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -61,6 +60,22 @@ class Listings:
                 if fresh or root not in self._kept:
                     self._kept[root] = list_root(root, self._options)
         return _once([self._kept[root] for root in roots], roots)
+
+    def is_empty_store_root(self, root: str) -> bool:
+        """Whether a root on an object store has no object at all, which a mistyped prefix looks like.
+
+        False for folders on disk: one that is not there is an error when it is listed. One that holds nothing but
+        hidden files is not empty.
+        """
+        if not is_uri(root) or self.of([root]).num_rows:
+            return False
+        return not self.has_root(root)
+
+    def has_root(self, root: str) -> bool:
+        """Whether there is a folder of this name, or on an object store any object below it; nothing is listed whole."""
+        if root not in self._there and Storage(root, self._options).has_folder(""):
+            self._there.add(root)
+        return root in self._there
 
 
 def matching(files: pa.Table, source: FileSource) -> pa.Table:
@@ -189,26 +204,23 @@ def _batch(paths: list[str], times: array[int], sizes: array[int]) -> pa.RecordB
 
 
 def _list_store(root: str, options: dict[str, str]) -> pa.Table:
-    storage = Storage(root, options)
     tables: list[pa.Table] = []
-    try:
-        for chunk in obstore.list(storage._store, None, chunk_size=_CHUNK, return_arrow=True):
-            listed = pa.table(chunk)
-            listed = listed.filter(pc.invert(pc.match_substring_regex(listed["path"], _HIDDEN_BELOW)))
-            # Object stores show folders that someone "made" as empty objects.
-            listed = listed.filter(pc.invert(pc.ends_with(listed["path"], "/")))
-            tables.append(
-                pa.table(
-                    [
-                        pc.binary_join_element_wise(join(root, ""), listed["path"].cast(pa.string()), ""),
-                        listed["last_modified"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()),
-                        listed["size"].cast(pa.int64()),
-                    ],
-                    schema=FILES,
-                )
+    prefix = split_root(root)[1]
+    for place, chunk in Storage(root, options).batches(_CHUNK):
+        listed = pa.table(chunk)
+        # The root may lie below a folder of such a name.
+        below = pc.utf8_slice_codeunits(listed["path"].cast(pa.string()), len(prefix))
+        listed = listed.filter(pc.invert(pc.match_substring_regex(below, _HIDDEN_BELOW)))
+        tables.append(
+            pa.table(
+                [
+                    pc.binary_join_element_wise(place, listed["path"].cast(pa.string()), ""),
+                    listed["last_modified"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()),
+                    listed["size"].cast(pa.int64()),
+                ],
+                schema=FILES,
             )
-    except BaseError as error:
-        raise _failed(root, error) from error
+        )
     return pa.concat_tables(tables) if tables else none(FILES)
 
 

@@ -13,8 +13,9 @@ from penstock import sql
 from penstock.errors import PenstockError
 from penstock.names import quote
 
+FILE_URI = "source_file_uri"
 VIRTUAL = {
-    "source_file_uri": "_metadata.file_path",
+    FILE_URI: "_metadata.file_path",
     "source_file_length": "_metadata.file_size",
     "source_file_modified": "_metadata.file_modification_time",
     # No store that is read here tells when a file was made.
@@ -88,6 +89,55 @@ class Model:
                 if isinstance(node, kind):
                     return name
         return None
+
+    @cached_property
+    def changes_file_uri(self) -> str | None:
+        """The part that makes `source_file_uri` out of anything but that column; None when the text shows none.
+
+        Text shows what stands in a SELECT and in the branches of a UNION. Whether a `*` or a name is that of `@data`
+        is Spark's to tell.
+        """
+        try:
+            tree = parse_one(self.bind("data"), read="spark")
+        except SqlglotError:
+            words = {token.text.upper() for token in sql.tokens(self.text) if token.token_type != TokenType.STRING}
+            return "a UNION, in SQL that can't be checked" if "UNION" in words else None
+        for select in tree.find_all(exp.Select):
+            for item in select.selects:
+                if item.alias_or_name.lower() == FILE_URI and not _is_file_uri(item):
+                    return item.sql("spark")
+        for alias in tree.find_all(exp.TableAlias):
+            if any(column.name.lower() == FILE_URI for column in alias.columns):
+                return f"the column list of {alias.name or 'a subquery'}"
+        for union in tree.find_all(exp.Union):
+            first, *others = _branches(union)
+            if not all(_same_places(first, other) for other in others):
+                return "a UNION whose branches do not have it in the same place"
+        return None
+
+
+def _is_file_uri(item: exp.Expr) -> bool:
+    plain = item.unalias()
+    return isinstance(plain, exp.Column) and plain.name.lower() == FILE_URI
+
+
+def _branches(query: exp.Expr) -> list[exp.Expr]:
+    """The queries that a UNION puts together, the one that gives the names first."""
+    if isinstance(query, (exp.Subquery, exp.Paren)):
+        return _branches(query.this)
+    if isinstance(query, exp.Union):
+        return _branches(query.this) + _branches(query.expression)
+    return [query]
+
+
+def _same_places(first: exp.Expr, other: exp.Expr) -> bool:
+    """Whether `source_file_uri`, and each `*` that may hold it, stands in the same place of both."""
+
+    def places(query: exp.Expr) -> list[str]:
+        items = query.selects if isinstance(query, exp.Select) else []
+        return ["*" if item.is_star else FILE_URI if _is_file_uri(item) else "" for item in items]
+
+    return places(first) == places(other) or not any(places(first))
 
 
 _ACROSS: dict[type[exp.Expr], str] = {

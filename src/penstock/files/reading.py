@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING
 from penstock.columns import FAIL, IGNORE, Difference, of_frame, type_text
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Frames, Shape, format_of
-from penstock.files.model import Model
+from penstock.files.model import FILE_URI, Model
 from penstock.files.source import FileSource
 from penstock.names import Name, quote
-from penstock.storage import Storage
+from penstock.storage import Storage, split_path
 from penstock.table import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from penstock.runner import Runner
+
+
+_FROM_FILES = "penstock.from_files"
+_TAKE_IT = f"Select {FILE_URI} of @data as it is, and give other columns another name"
 
 
 class BadFiles(Exception):
@@ -69,12 +73,16 @@ class Reader:
         self._source = source
         self._model = model
         self._runner = runner
+        self._keeps_file_uri: Shape | None = None
+        """The shape that the check of `source_file_uri` has passed for."""
 
     def read(self, request: Request) -> Reading:
         """Have Spark take the SELECT apart, so that what is wrong with it shows before a plan is written."""
         format = request.format or format_of(request.paths, self._source)
         frames = Frames(self._runner(), self._source, format, request.roots)
+        self._set_names_aside(request, frames)
         shape = self._shape(request, frames)
+        self._check_file_uri(frames, shape)
         view = f"penstock_data_{uuid.uuid4().hex}"
         frames.frame(list(request.paths), shape, self._model.virtual).createOrReplaceTempView(view)
         query = self._model.bind(view)
@@ -97,6 +105,43 @@ class Reader:
         shape = request.shape
         return self._probe(
             lambda path: frames.frame([path], shape).write.format("noop").mode("overwrite").save(), request.paths
+        )
+
+    def _set_names_aside(self, request: Request, frames: Frames) -> None:
+        """Quarantine files that can't be opened by their names; a plan that is written already is not changed."""
+        if self._source.on_bad_file == "quarantine" and request.shape is None:
+            if bad := frames.unreadable_names(request.paths):
+                raise BadFiles(bad)
+
+    def _check_file_uri(self, frames: Frames, shape: Shape) -> None:
+        """Under `on_rewritten_file: replace` the table's `source_file_uri` must be the file's.
+
+        The earlier rows of a file are found by it: where the SELECT makes something else of it, none would be, and
+        the file's rows would be doubled. Spark hands the metadata of a column on where it is taken as it is, through
+        subqueries and joins, and drops it wherever a value is made.
+        """
+        if self._source.on_rewritten_file != "replace" or shape == self._keeps_file_uri:
+            return
+        if any(name.lower() == FILE_URI for name in shape.types):
+            self._refuse_file_uri("the files have a column of their own by this name", "Leave it out of the files")
+        if changed := self._model.changes_file_uri:
+            self._refuse_file_uri(f"the SELECT makes it of something else: {changed}", _TAKE_IT)
+        view = f"penstock_check_{uuid.uuid4().hex}"
+        frames.empty(shape, self._model.virtual, {_FROM_FILES: True}).createOrReplaceTempView(view)
+        try:
+            fields = self._select(self._model.bind(view)).schema.fields
+        finally:
+            self._runner().spark.catalog.dropTempView(view)
+        found = next((field for field in fields if field.name.lower() == FILE_URI), None)
+        if found is not None and _FROM_FILES not in found.metadata:
+            self._refuse_file_uri("the SELECT does not take it from @data as it is", _TAKE_IT)
+        self._keeps_file_uri = shape
+
+    def _refuse_file_uri(self, why: str, fix: str) -> None:
+        raise PenstockError(
+            f"`on_rewritten_file: replace` finds a file's earlier rows by {FILE_URI}, but {why}",
+            where=str(self._name),
+            fix=f"{fix}, or set `on_rewritten_file` to fail, skip or ingest.",
         )
 
     def _select(self, query: str) -> DataFrame:
@@ -154,5 +199,5 @@ class Reader:
         return bad
 
     def _touch(self, path: str) -> None:
-        folder, name = path.rsplit("/", 1)
-        Storage(folder, self._runner().lake.storage_options).read_start(name)
+        root, key = split_path(path, self._source.source_roots)
+        Storage(root, self._runner().lake.storage_options).read_start(key)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.errors import NotFound
 from penstock.files.listing import FILES, Listings, none
-from penstock.storage import Storage
+from penstock.storage import is_uri
 from penstock.windows.window import Window, floor
 
 DATE = "_date"
@@ -72,9 +74,18 @@ class DatedPath:
     @property
     def root(self) -> str:
         """The folder above the first part that changes."""
+        return "/".join(self.text.split("/")[: self._fixed]) or ("/" if self.text.startswith("/") else ".")
+
+    @cached_property
+    def _fixed(self) -> int:
+        """How many parts never change. A folder that is there by its name, such as `landing [1]`, is no pattern."""
         parts = self.text.split("/")
-        fixed = next((index for index, part in enumerate(parts) if "%" in part or _GLOB.search(part)), len(parts))
-        return "/".join(parts[:fixed]) or ("/" if self.text.startswith("/") else ".")
+        for index, part in enumerate(parts):
+            if "%" in part:
+                return index
+            if _GLOB.search(part) and (is_uri(self.text) or not os.path.isdir("/".join(parts[: index + 1]))):
+                return index
+        return len(parts)
 
     @property
     def type(self) -> str:
@@ -86,20 +97,26 @@ class DatedPath:
         whole = Window(floor(window.start, self.unit), window.end)
         for step in whole.steps(self.unit):
             parts = step.start.strftime(self.text).split("/")
-            fixed = next((index for index, part in enumerate(parts) if _GLOB.search(part)), len(parts) - 1)
+            wild = (index for index, part in enumerate(parts) if index >= self._fixed and _GLOB.search(part))
+            fixed = next(wild, len(parts) - 1)
             yield step.start, "/".join(parts[:fixed]), "/".join(parts[fixed:])
 
-    def files(self, window: Window, listings: Listings, storage_options: dict[str, str]) -> list[Dated]:
-        """The files of a window, by their date; a folder that is not there has none."""
+    def files(self, window: Window, listings: Listings) -> list[Dated]:
+        """The files of a window, by their date; a folder that is not there has none.
+
+        A path whose fixed part is not there at all, or on an object store has no object, is an error: else a mistyped
+        prefix would look like windows without rows, and the rows that are there would be deleted.
+        """
         found = []
         for moment, folder, pattern in self.places(window):
             try:
                 listed = listings.of([folder])
             except NotFound:
-                # A day without a folder is a day without files, but a wrong path is an error.
-                if not Storage(self.root, storage_options).has_folder(""):
+                if not listings.has_root(self.root):
                     raise
                 continue
+            if listed.num_rows == 0:
+                refuse_missing(self.root, listings, "source_path")
             wanted = _matcher(pattern)
             below = len(folder.rstrip("/")) + 1
             keep = [wanted.fullmatch(path[below:]) is not None for path in listed["path"].to_pylist()]
@@ -107,6 +124,16 @@ class DatedPath:
             if kept.num_rows:
                 found.append(Dated(moment, kept))
         return found
+
+
+def refuse_missing(root: str, listings: Listings, key: str) -> None:
+    """Refuse to take a root for empty that is not there: an object store lists a mistyped prefix as nothing."""
+    if not listings.has_root(root):
+        raise NotFound(
+            "There is no object below this prefix, so a window's rows would be deleted",
+            where=root,
+            fix=f"Correct `{key}`, or put a file there; to remove rows, delete them from the table.",
+        )
 
 
 def _matcher(pattern: str) -> re.Pattern[str]:

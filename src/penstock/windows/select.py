@@ -21,7 +21,7 @@ from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.listing import matching
 from penstock.names import Name
 from penstock.windows import bounds
-from penstock.windows.dated import DATE, Dated, DatedPath
+from penstock.windows.dated import DATE, Dated, DatedPath, refuse_missing
 from penstock.windows.settings import WindowSettings
 from penstock.windows.window import SIZES, Window, after, floor, plain
 
@@ -210,9 +210,12 @@ class FileSelect:
     def _listed(self, window: Window) -> list[Dated]:
         source = self._source
         if self._path is not None:
-            found = self._path.files(window, self._listings, self._lake.storage_options)
+            found = self._path.files(window, self._listings)
         else:
             found = [Dated(floor(window.start, "day"), self._listings.of(source.source_roots))]
+            for root in source.source_roots:
+                if self._listings.is_empty_store_root(root):
+                    refuse_missing(root, self._listings, "source_roots")
         return [Dated(dated.moment, matching(dated.files, source)) for dated in found]
 
     def _young(self, files: pa.Table) -> pa.ChunkedArray:

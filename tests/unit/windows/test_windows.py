@@ -193,7 +193,7 @@ class TestDatedPath:
             (tmp_path / name).write_text("{}")
 
         def names(pattern: str, *given: str) -> list[str]:
-            found = DatedPath(f"{tmp_path}/%Y/%m/%d/{pattern}").files(window(*given), Listings(), {})
+            found = DatedPath(f"{tmp_path}/%Y/%m/%d/{pattern}").files(window(*given), Listings())
             return [Path(path).name for dated in found for path in dated.files["path"].to_pylist()]
 
         assert names("*.json", "2026-04-01", "2026-04-02") == ["a.json"]
@@ -202,7 +202,7 @@ class TestDatedPath:
 
     def test_a_root_that_is_not_there_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(NotFound):
-            DatedPath(f"{tmp_path}/nowhere/%Y/*").files(window("2026-04-01", "2026-04-02"), Listings(), {})
+            DatedPath(f"{tmp_path}/nowhere/%Y/*").files(window("2026-04-01", "2026-04-02"), Listings())
 
 
 class TestSettings:
