@@ -252,6 +252,9 @@ class Journal(Generic[P]):
                 if plan is None:
                     return
                 self._run(work, plan, state)
+                if plan.replace:
+                    # A drop at the same time may have taken the plan away, and the table is made all the same.
+                    self.storage.write_new(self.path_of(plan.number), plan.to_bytes())
             except Unrunnable as reason:
                 assert plan is not None
                 refresh = refresh or plan.replace

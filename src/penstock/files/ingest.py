@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -18,13 +17,14 @@ from penstock.files.frame import Shape
 from penstock.files.ledger import Ledger
 from penstock.files.listing import Listings, matching, none
 from penstock.files.model import Model
-from penstock.files.plan import KEY, KIND, LINES, QUARANTINED, RECORDS, REPLACED, SKIPPED, FilePlan, without
+from penstock.files.plan import KIND, LINES, QUARANTINED, RECORDS, REPLACED, SKIPPED, FilePlan, without
 from penstock.files.progress import Progress
 from penstock.files.reading import BadFiles, Reader, Reading, Request
 from penstock.files.report import Batch, IngestReport, count
 from penstock.files.roots import Roots, below
 from penstock.files.selection import Selection, Selector, set_aside
 from penstock.files.source import FileSource
+from penstock.files.status import changed
 from penstock.journal import (
     Journal,
     Lost,
@@ -41,7 +41,7 @@ from penstock.jvm import java_class
 from penstock.layout import Layout, literal
 from penstock.names import Name
 from penstock.relations import digest
-from penstock.storage import Storage, is_uri
+from penstock.storage import is_uri
 from penstock.table import MARK
 from penstock.transaction import Transaction, commit_marks, on_sql
 
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from penstock.runner import Runner
 
 log = logging.getLogger("penstock.files")
-
-_CHECKERS = 16
 
 
 def ingest(
@@ -243,8 +241,22 @@ class FileWork:
         else:
             self._roots = self._follow_moves(self._ledger.roots, listed, known)
         self._roots.check(str(self.name))
+        self._check_store_roots(known)
         self._selection = self._selector.select(listed, self._roots, known, state.table, self._bad, first=first)
         self.report.waiting = self._selection.waiting
+
+    def _check_store_roots(self, known: pa.Table) -> None:
+        """An object store lists a mistyped prefix as nothing: an error where the ledger knows files below it."""
+        for root in self.source.source_roots:
+            if not self._listings.is_empty_store_root(root):
+                continue
+            if below(known, self._roots.name_of(root)).num_rows:
+                raise PenstockError(
+                    "There is no object below this root, from which files came in before",
+                    where=root,
+                    fix="Correct `source_roots`, or put the files back; remove the root where it is no longer used.",
+                )
+            self._warn(f"{self.name}: there is no object below {root}")
 
     def _follow_moves(self, before: Roots, listed: pa.Table, known: pa.Table) -> Roots:
         """The roots as the ledger knows them; a new one with files that came in from another is as `on_moved_root` says."""
@@ -411,31 +423,9 @@ class FileWork:
 
     def _refuse_changed(self, plan: FilePlan) -> None:
         """A plan is of the files as they were listed: where one is another now, or gone, nothing is read."""
-        for path, why in self._changed(plan.roots.locate(plan.read)).items():
+        files = plan.roots.locate(plan.read)
+        for path, why in changed(files, plan.roots.roots, self.lake.storage_options).items():
             self._start_over(f"{path} {why} after it was planned")
-
-    def _changed(self, files: pa.Table) -> dict[str, str]:
-        rows = files.select(KEY).to_pylist()
-        with ThreadPoolExecutor(_CHECKERS) as pool:
-            found = list(pool.map(self._status, [row["path"] for row in rows])) if rows else []
-        changed = {}
-        for row, now in zip(rows, found):
-            if now is None:
-                changed[row["path"]] = "vanished"
-            elif now != (row["modificationTime"], row["size"]):
-                changed[row["path"]] = "changed"
-        return changed
-
-    def _status(self, path: str) -> tuple[int, int] | None:
-        if not is_uri(path):
-            try:
-                status = os.stat(path)
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-            return status.st_mtime_ns // 1_000_000, status.st_size
-        folder, name = path.rsplit("/", 1)
-        entry = Storage(folder, self.lake.storage_options).head(name)
-        return None if entry is None else (int(entry.modified.timestamp() * 1000), entry.size)
 
     def _refuse_bad(self, plan: FilePlan, state: State) -> None:
         """After a failure: unreadable files are left out of the next plan, where that is allowed."""

@@ -39,18 +39,21 @@ class RustWork(FileWork):
     def _read_ahead(self, plan, state):
         pass
 
-    def _write(self, plan, reading, note, state):
-        paths = plan.roots.locate(plan.read)["path"].to_pylist()
+    def _ids(self, paths: list[str]) -> list[int]:
+        """The rows of some files."""
         lines = [line for path in paths for line in Path(path).read_text().splitlines()]
-        ids = [json.loads(line)["id"] for line in lines if line.strip()]
+        return [json.loads(line)["id"] for line in lines if line.strip()]
+
+    def _write(self, plan, reading, note, state):
+        ids = self._ids(plan.roots.locate(plan.read)["path"].to_pylist())
         rows = pa.table({"id": pa.array(ids, pa.int64())})
+        options = self.lake.storage_options or None
         mark = CommitProperties(
             app_transactions=[Transaction(MARK, plan.number)],
             custom_metadata={"userMetadata": note},
             max_commit_retries=0,
         )
         if plan.replace:
-            os.makedirs(self.location, exist_ok=True)
             # Spark makes the table and fills it in one commit, which delta-rs can't: good enough for one process.
             table = DeltaTable.create(
                 self.location,
@@ -59,10 +62,11 @@ class RustWork(FileWork):
                 configuration=properties_of(plan),
                 commit_properties=CommitProperties(custom_metadata={"userMetadata": note}),
                 raise_if_key_not_exists=False,
+                storage_options=options,
             )
         else:
             try:
-                table = DeltaTable(self.location)
+                table = DeltaTable(self.location, storage_options=options)
             except TableNotFoundError as error:
                 raise Lost(str(error)) from error
         if (table.transaction_version(MARK) or -1) >= plan.number:
@@ -72,7 +76,7 @@ class RustWork(FileWork):
         except CommitFailedError as error:
             raise Lost(str(error)) from error
         if plan.batch_id % 10 == 9:
-            DeltaTable(self.location).create_checkpoint()
+            DeltaTable(self.location, storage_options=options).create_checkpoint()
 
 
 class NoReading:

@@ -2,68 +2,35 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import DeltaTable
 
 from penstock.errors import PenstockError
 from penstock.files import FileSource, IngestReport
-from penstock.files.ingest import FileWork
 from penstock.files.model import Model
-from penstock.journal import GENERATION
 from penstock.lake import connect
 from penstock.layout import Layout
 from penstock.names import Name
-from penstock.table import MARK
 from tests.s3_server import AFTER, S3, serve
-from tests.unit.files.conftest import SCHEMA, NoReading
+from tests.unit.files.conftest import RustWork
 
-pytestmark = pytest.mark.skipif(hasattr(FileWork, "_status"), reason="ingest.py does not call status.changed yet")
 ODD = ["10%3A00.json", "a#b.json", "q?r=1.json", "p+q.json", "s p.json", "day=1/ü [x].json"]
 AT = 1_700_000_000.123
 
 
-class StoreWork(FileWork):
+class StoreWork(RustWork):
     """The same work with delta-rs in Spark's place, on one store."""
 
     s3: S3
 
-    def _read(self, plan, state):
-        plan = dataclasses.replace(plan, schema=SCHEMA, format="json")
-        self._reading = (plan, NoReading())
-        return plan
-
-    def run(self, plan, state):
-        self._reading = (plan, NoReading())
-        super().run(plan, state)
-
-    def _read_ahead(self, plan, state):
-        pass
-
-    def _write(self, plan, reading, note, state):
-        options = self.lake.storage_options
-        keys = [path.removeprefix("s3://bucket/") for path in plan.read["path"].to_pylist()]
-        rows = pa.table({"id": pa.array([json.loads(self.s3.objects[key].data)["id"] for key in keys], pa.int64())})
-        mark = CommitProperties(
-            app_transactions=[Transaction(MARK, plan.number)], custom_metadata={"userMetadata": note}
-        )
-        if plan.replace:
-            DeltaTable.create(
-                self.location,
-                schema=rows.schema,
-                mode="overwrite",
-                configuration={GENERATION: str(plan.number)},
-                raise_if_key_not_exists=False,
-                storage_options=options,
-            )
-        table = DeltaTable(self.location, storage_options=options)
-        write_deltalake(table, rows, mode="overwrite" if plan.replace else "append", commit_properties=mark)
+    def _ids(self, paths: list[str]) -> list[int]:
+        keys = [path.removeprefix("s3://bucket/") for path in paths]
+        return [json.loads(self.s3.objects[key].data)["id"] for key in keys]
 
 
 @pytest.fixture
