@@ -218,6 +218,7 @@ class MemoryWork(FileWork):
             return
         if state.mark is not None and state.mark >= plan.number:
             raise Lost(f"{plan.number} is in already")
+        assert state.table is not None, f"plan {plan.number} appends to a table that is not there"
         ledger = state.table.properties.get(LEDGER)
         assert getattr(plan, "ledger", ledger) == ledger, f"plan {plan.number} of another ledger is run"
         life, version, id, _ = Process.ask("begin", self.location)

@@ -1,133 +1,19 @@
-"""Who acts on the table at once, and what must hold whatever the schedule."""
+"""Actors on one table at once, and what must hold whatever the schedule."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from penstock.errors import NotFound
-from penstock.journal import FOLDER, GENERATION, note_of
-from tests.exploration.process import ROOT, Actor, Process, location_of, work_of
+from penstock.journal import GENERATION
+from tests.exploration.actors import TABLE, Config, Step, run
+from tests.exploration.process import location_of
 from tests.exploration.scheduler import Budget, Explored, Explorer, Node, State, Tale
 from tests.exploration.world import FOREIGN, File, World
-
-TABLE = "events"
-Config = Mapping[str, Any]
-Step = Callable[[Config], Actor]
-"""An actor, once the config of the model is known."""
-
-
-# The engine
-
-
-def run(table: str = TABLE) -> Step:
-    """An ordinary run."""
-    return lambda config: lambda: _drive(table, config, replace=False)
-
-
-def refresh(table: str = TABLE) -> Step:
-    """A run with --full-refresh."""
-    return lambda config: lambda: _drive(table, config, replace=True)
-
-
-def _drive(table: str, config: Config, *, replace: bool) -> None:
-    work = work_of(table, dict(config))
-    work.journal.drive(work, replace=replace)
-    work.close()
-
-
-def drop_log_first(config: Config) -> Actor:
-    """A drop that removes `_delta_log`, then the rest object by object."""
-
-    def actor() -> None:
-        location = location_of(TABLE)
-        Process.ask("break log", location)
-        Process.ask("remove log", location)
-        _delete_all(location)
-
-    return actor
-
-
-def drop_ledger_first(config: Config) -> Actor:
-    """A drop on a store: `_checkpoint` object by object, then the commits, oldest first."""
-
-    def actor() -> None:
-        location = location_of(TABLE)
-        _delete_all(location)
-        Process.ask("break log", location)
-        Process.ask("remove log", location)
-
-    return actor
-
-
-def drop_by_rename(config: Config) -> Actor:
-    """A drop on a disk: all of it takes a hidden name at once. What becomes of that name is nobody's business."""
-
-    def actor() -> None:
-        Process.ask("rename", location_of(TABLE), f"{location_of('.dropped')}-{Process.current.number}")  # type: ignore[union-attr]
-
-    return actor
-
-
-def _delete_all(location: str) -> None:
-    for key in Process.ask("list", f"{location}/{FOLDER}"):
-        Process.ask("delete", key)
-
-
-def clone(config: Config) -> Actor:
-    """A clone of the table into `copy`: one version with its marks and its ledger, which then takes the name at once."""
-
-    def actor() -> None:
-        source, hidden = location_of(TABLE), location_of(".copy")
-        while True:
-            log = Process.ask("open", source)
-            try:
-                for key in Process.ask("list", f"{source}/{FOLDER}"):
-                    Process.ask("put", hidden + key[len(source) :], Process.ask("get", key))
-            except NotFound:
-                continue  # another run has tidied up meanwhile
-            # A compaction of later numbers may be all that is left of those up to the mark.
-            if Process.ask("open", source).last.mark == log.last.mark:
-                break
-        Process.ask("clone", hidden, log, log.last.version, note_of("clone"))
-        Process.ask("rename", hidden, location_of("copy"))
-
-    return actor
-
-
-# Others
-
-
-def does(*request: Any) -> Step:
-    """An actor with one request."""
-
-    def actor() -> None:
-        Process.ask(*request)
-
-    return lambda config: actor
-
-
-def land(name: str, size: int = 10) -> Step:
-    """A file appears; a name that is there already changes."""
-    return does("land", f"{ROOT}/{name}", size)
-
-
-def vanish(name: str) -> Step:
-    return does("vanish", f"{ROOT}/{name}")
-
-
-def restore(back: int) -> Step:
-    """RESTORE to so many versions before the newest."""
-    return does("restore", location_of(TABLE), back)
-
-
-foreign_replace = does("foreign replace", location_of(TABLE))
-foreign_overwrite = does("foreign overwrite", location_of(TABLE))
-foreign_append = does("foreign append", location_of(TABLE))
 
 
 @dataclass(frozen=True)
@@ -148,7 +34,7 @@ class Scenario:
     tables: tuple[str, ...] = (TABLE,)
     """Those that the runs at the end bring up to date."""
     drop: Step | None = None
-    """Where a killed drop has left a log that nobody can read, the user drops again by this before the end."""
+    """Where the actor `drop` was killed and has left a log, the user drops again by this before the end."""
 
     # What is explored
 
@@ -169,7 +55,7 @@ class Scenario:
         world = World()
         for number, step in enumerate(self.before):
             world, node = alone(Tale("before", 200 + number, step(self._config)), world)
-            assert node.outcome is not None and not node.outcome.error and not node.outcome.broken, node.outcome
+            assert _ended("before", node, None) is None, node.outcome
         tales = [Tale(name, number, step(self._config)) for number, (name, step) in enumerate(self.actors.items(), 1)]
         return Explorer(tales, world, self.step, self.end)
 
@@ -187,42 +73,22 @@ class Scenario:
         if node is None or node.outcome is None:
             return None
         name = list(self.actors)[state.current or 0]
-        if (problem := self._ended(name, node, self.may_fail)) is not None:
+        if (problem := _ended(name, node, self.may_fail)) is not None:
             return problem
         asked = name.startswith("refresh") and node.outcome.error is None
-        return self._not_refreshed(name, node, state.world) if asked else None
-
-    @staticmethod
-    def _ended(name: str, node: Node, allowed: str | None) -> str | None:
-        outcome = node.outcome
-        assert outcome is not None
-        if outcome.broken is not None:
-            return f"{name}: {outcome.broken}"
-        if outcome.error is not None and (allowed is None or not re.search(allowed, outcome.error)):
-            return f"{name} failed: {outcome.error}"
-        return None
-
-    @staticmethod
-    def _not_refreshed(name: str, node: Node, world: World) -> str | None:
-        """A refresh that returned has made the table anew, or another did after it had begun."""
-        log = world.logs.get(location_of(TABLE))
-        before = node.outcome.generation if node.outcome else None
-        if log is None or before is None:
-            return None
-        now = int(dict(log.last.properties).get(GENERATION, -1))
-        return None if now > before else f"{name} returned, and the generation is {now} as before"
+        return _not_refreshed(name, node, state.world) if asked else None
 
     def end(self, state: State) -> str | None:
         """After two ordinary runs each file is in the table exactly once, or the last of them said why not."""
         world = state.world
-        log = world.logs.get(location_of(TABLE))
-        if log is not None and log.broken and self._second_drop is not None:
+        killed = [name for name, node in zip(self.actors, state.nodes) if node is None]
+        if "drop" in killed and self._second_drop is not None and location_of(TABLE) in world.logs:
             world, _ = alone(self._second_drop, world)
         for name, tale in self._last.items():
             world, node = alone(tale, world)
             if world.problems:
                 return f"{name}: {world.problems[0]}"
-            if (problem := self._ended(name, node, self.may_end)) is not None:
+            if (problem := _ended(name, node, self.may_end)) is not None:
                 return problem
             if node.outcome is not None and node.outcome.error is not None:
                 return None
@@ -230,6 +96,26 @@ class Scenario:
             if (problem := _incomplete(table, world)) is not None:
                 return problem
         return None
+
+
+def _ended(name: str, node: Node, allowed: str | None) -> str | None:
+    outcome = node.outcome
+    assert outcome is not None
+    if outcome.broken is not None:
+        return f"{name}: {outcome.broken}"
+    if outcome.error is not None and (allowed is None or not re.search(allowed, outcome.error)):
+        return f"{name} failed: {outcome.error}"
+    return None
+
+
+def _not_refreshed(name: str, node: Node, world: World) -> str | None:
+    """A refresh that returned has made the table anew, or another did after it had begun."""
+    log = world.logs.get(location_of(TABLE))
+    before = node.outcome.generation if node.outcome else None
+    if log is None or before is None:
+        return None
+    now = max(int(dict(commit.properties).get(GENERATION, -1)) for commit in log.commits)
+    return None if now > before else f"{name} returned, and the generation is {before} as before"
 
 
 def _incomplete(table: str, world: World) -> str | None:

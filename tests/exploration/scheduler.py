@@ -182,6 +182,13 @@ class State:
     def active(self) -> list[int]:
         return [index for index, node in enumerate(self.nodes) if node is not None and node.outcome is None]
 
+    def request(self, index: int) -> Request:
+        """What a process that has not ended asks for next."""
+        node = self.nodes[index]
+        assert node is not None, "it was killed"
+        assert node.request is not None, "it has ended"
+        return node.request
+
     @property
     def key(self) -> tuple[int, tuple[int, ...], int | None]:
         running = None if self.current is None else self.nodes[self.current]
@@ -304,16 +311,12 @@ class Explorer:
         return State(state.world, nodes, None, left, Path(f"kill {self.tales[index].name}", state.path))
 
     def _gone_on(self, state: State, index: int, left: Budget) -> State:
-        node = state.nodes[index]
-        assert node is not None and node.request is not None
-        world, answer = state.world.do(node.request)
+        world, answer = state.world.do(state.request(index))
         return self._answered(state, index, world, answer, left, self.tales[index].name)
 
     def _wrongly_answered(self, state: State, index: int, budget: Budget) -> Iterator[State]:
-        node = state.nodes[index]
-        assert node is not None and node.request is not None
         left = Budget(budget.preemptions, budget.kills, budget.errors - 1)
-        for kind, (world, answer) in enumerate(state.world.do_with_error(node.request), 1):
+        for kind, (world, answer) in enumerate(state.world.do_with_error(state.request(index)), 1):
             yield self._answered(state, index, world, answer, left, f"{self.tales[index].name} error {kind}")
 
     def _answered(self, state: State, index: int, world: World, answer: Answer, left: Budget, choice: str) -> State:
@@ -337,12 +340,11 @@ class Explorer:
                 continue
             name, _, kind = choice.partition(" error ")
             index = names.index(name)
-            node = state.nodes[index]
-            assert node is not None and node.request is not None, f"{name} has ended"
-            ways = list(state.world.do_with_error(node.request)) if kind else []
-            world, answer = ways[int(kind) - 1] if kind else state.world.do(node.request)
+            request = state.request(index)
+            ways = list(state.world.do_with_error(request)) if kind else []
+            world, answer = ways[int(kind) - 1] if kind else state.world.do(request)
             state = self._answered(state, index, world, answer, state.budget, choice)
-            yield choice, node.request, answer, state
+            yield choice, request, answer, state
 
 
 def text_of(path: Path | None) -> str:

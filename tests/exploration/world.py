@@ -111,6 +111,8 @@ class World:
         self.objects: dict[str, bytes] = {}
         self.logs: dict[str, Log] = {}
         self.landing: dict[str, tuple[int, int]] = {}
+        self.growing: str | None = None
+        """A file that is written to all the time."""
         self.clock = START
         self.lives = 0
         self.problems: tuple[str, ...] = ()
@@ -126,6 +128,7 @@ class World:
                     frozenset(self.objects.items()),
                     frozenset(self.logs.items()),
                     frozenset(self.landing.items()),
+                    self.growing,
                     self.clock,
                     self.lives,
                 )
@@ -192,12 +195,22 @@ class World:
     # The landing folder
 
     def _landing(self, root: str) -> Answer:
+        self._write_on()
         return Answer(
             tuple((path, *file) for path, file in sorted(self.landing.items()) if path.startswith(root + "/"))
         )
 
     def _status(self, paths: tuple[str, ...]) -> Answer:
+        self._write_on()
         return Answer(tuple(self.landing.get(path) for path in paths))
+
+    def _write_on(self) -> None:
+        if self.growing is not None:
+            self.landing = {**self.landing, self.growing: (self.clock, 10)}
+
+    def _grow(self, path: str) -> Answer:
+        self.growing = path
+        return Answer()
 
     def _land(self, path: str, size: int) -> Answer:
         """A file appears, or is written again."""
@@ -344,6 +357,12 @@ class World:
             id=target.id,
             parameters={"version": str(target.version)},
         )
+        return Answer()
+
+    def _foreign_create(self, location: str) -> Answer:
+        """The user's own CREATE TABLE, without rows."""
+        if location not in self.logs:
+            self._commit(location, "CREATE TABLE", rows=(), properties=(), id=self._new_id())
         return Answer()
 
     def _foreign_replace(self, location: str) -> Answer:
