@@ -87,6 +87,13 @@ _scenarios = [
     ),
     Scenario("a file grows without end", (*_one, grow("b")), {"run": run()}, may_fail="/b", may_end="/b"),
     # Drops
+    Scenario(
+        "killed drop, log first",
+        _two,
+        {"drop": drop_log_first},
+        config={**_TIDY, "max_files_per_trigger": 2},
+        drop=drop_log_first,
+    ),
     *(
         scenario
         for how, drop in (

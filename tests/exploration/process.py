@@ -19,6 +19,7 @@ import pyarrow as pa
 import penstock.journal
 from penstock.files import FileSource
 from penstock.files.ingest import FileWork
+from penstock.files.ledger import Compaction
 from penstock.files.listing import FILES
 from penstock.files.model import Model
 from penstock.files.plan import KEY, FilePlan
@@ -250,6 +251,19 @@ def _quiet(warning: str) -> None:
     pass
 
 
+def _remembered(function: Callable[..., Any]) -> classmethod[Any, Any, Any]:
+    """A class method that decodes bytes, once for the same bytes: most of the engine's time here, and without effects."""
+    known: dict[Any, Any] = {}
+
+    def decode(cls: type, *given: Any, **named: Any) -> Any:
+        key = (given, tuple(named.items()))
+        if key not in known:
+            known[key] = function(*given, **named)
+        return known[key]
+
+    return classmethod(decode)
+
+
 @contextmanager
 def in_memory() -> Iterator[None]:
     """The engine reads the memory world, and its time, sleep and random numbers follow from that world alone."""
@@ -283,13 +297,18 @@ def in_memory() -> Iterator[None]:
         patch.object(time, "gmtime", gmtime),
         patch.object(uuid, "uuid4", uuid4),
         patch.object(random, "uniform", uniform),
+        patch.object(FilePlan, "from_bytes", _remembered(FilePlan.from_bytes)),
+        patch.object(Compaction, "from_bytes", _remembered(Compaction.from_bytes)),
     ):
         disabled = logging.root.manager.disable
         # A record asks for the time, which is an observation.
         logging.disable(logging.CRITICAL)
+        threads = pa.cpu_count()
+        pa.set_cpu_count(1)
         try:
             yield
         finally:
+            pa.set_cpu_count(threads)
             logging.disable(disabled)
 
 

@@ -193,7 +193,9 @@ class State:
     def key(self) -> tuple[int, tuple[int, ...], int | None]:
         running = None if self.current is None else self.nodes[self.current]
         current = None if running is None or running.outcome is not None else self.current
-        return self.world.key, tuple(0 if node is None else id(node) for node in self.nodes), current
+        # Of a process that has ended, only that it has makes a difference.
+        nodes = tuple(0 if node is None else 1 if node.outcome is not None else id(node) for node in self.nodes)
+        return self.world.key, nodes, current
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,7 @@ class Explored:
     """Schedules played to their end; those that join an earlier one are not counted."""
     runs: int = 0
     seconds: float = 0.0
+    """Of this process: the machine may be busy."""
     complete: bool = True
 
     def __str__(self) -> str:
@@ -245,8 +248,7 @@ class Explorer:
 
     def explore(self, budget: Budget, *, stop_after: int = 1, seconds: float | None = None) -> Explored:
         """Play every schedule within the budget, those that spend least first; stop at the first broken promises."""
-        began = time.monotonic()
-        runs = Tale.runs
+        began, runs = time.process_time(), Tale.runs
         explored = Explored()
         seen: dict[Any, list[Budget]] = {}
         ended: set[Any] = set()
@@ -256,7 +258,7 @@ class Explorer:
         for left in range(budget.left, -1, -1):
             stack = waiting[left]
             while stack:
-                if seconds is not None and explored.states % 256 == 0 and time.monotonic() - began > seconds:
+                if seconds is not None and explored.states % 256 == 0 and time.process_time() - began > seconds:
                     explored.complete = False
                     stack.clear()
                     break
@@ -284,7 +286,7 @@ class Explorer:
                     (stack if after.budget.left == left else waiting[after.budget.left]).append(after)
             if not explored.complete and not waiting:
                 break
-        explored.seconds = time.monotonic() - began
+        explored.seconds = time.process_time() - began
         explored.runs = Tale.runs - runs
         return explored
 
