@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.errors import NotFound
-from penstock.journal import FOLDER, note_of
+from penstock.journal import FOLDER
 from tests.exploration.process import ROOT, Actor, Process, location_of, work_of
 
 TABLE = "events"
@@ -89,7 +89,7 @@ def clone(config: Config) -> Actor:
             # A compaction of later numbers may be all that is left of those up to the mark.
             if Process.ask("open", source).last.mark == log.last.mark:
                 break
-        Process.ask("clone", hidden, log, log.last.version, note_of("clone"))
+        Process.ask("clone", hidden, log, log.last.version, "penstock clone base 0")
         Process.ask("rename", hidden, location_of("copy"))
 
     return actor

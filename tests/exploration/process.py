@@ -7,7 +7,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from types import SimpleNamespace
@@ -28,6 +28,7 @@ from penstock.lake import Lake
 from penstock.layout import Layout
 from penstock.names import Name
 from penstock.storage import Entry, join
+from penstock.table import MARK, VOID
 from tests.exploration.world import File, Log
 
 LAKE = "/no-such-folder-of-the-exploration/lake"
@@ -152,7 +153,15 @@ class MemoryTable:
         return SimpleNamespace(files=rows, bytes=rows, rows=rows)
 
     def commit_mark(self, number: int, *, void: bool = False, note: str | None = None) -> None:
-        Process.ask("mark", self.location, self.log.life, self.version, number, void, note)
+        marks = {MARK: number, VOID: number} if void else {MARK: number}
+        self.commit_marks(marks, note)
+
+    def commit_marks(
+        self, marks: Mapping[str, int], note: str | None, properties: Mapping[str, str] | None = None
+    ) -> None:
+        handle = (self.location, self.log.life, self.version)
+        set_properties = tuple(sorted((properties or {}).items()))
+        Process.ask("mark", *handle, marks[MARK], VOID in marks, note, set_properties)
 
 
 class MemoryListings:
@@ -180,6 +189,9 @@ class NoReading:
 class MemoryWork(FileWork):
     """The real work of file models; in place of Spark's reading and writing stand two requests to the memory world."""
 
+    _checked: tuple[File, ...] = ()
+    """The files of the plan as they were looked at last: what Spark would read."""
+
     def _read(self, plan: FilePlan, state: Any) -> FilePlan:
         plan = dataclasses.replace(plan, schema=SCHEMA, format="json")
         self._reading = (plan, NoReading())  # type: ignore[assignment]
@@ -193,7 +205,7 @@ class MemoryWork(FileWork):
         pass
 
     def _changed(self, files: pa.Table) -> dict[str, str]:
-        rows = [tuple(row.values()) for row in files.select(KEY).to_pylist()]
+        rows = self._checked = tuple(tuple(row.values()) for row in files.select(KEY).to_pylist())
         if not rows:
             return {}
         found = Process.ask("status", tuple(path for path, *_ in rows))
@@ -210,7 +222,7 @@ class MemoryWork(FileWork):
         return {GENERATION: str(plan.number), **({} if ledger is None else {LEDGER: str(ledger)})}
 
     def _write(self, plan: FilePlan, reading: Any, note: str, state: Any) -> None:
-        rows = tuple(tuple(row.values()) for row in plan.read.select(KEY).to_pylist())
+        rows = self._checked
         if plan.replace:
             life, version, _, mark = Process.ask("begin", self.location)
             if mark is None or mark < plan.number:

@@ -278,15 +278,31 @@ class World:
         self._commit(location, operation, note, mark=number, rows=rows, properties=properties, id=self._new_id())
         return Answer()
 
-    def _mark(self, location: str, life: int, version: int, number: int, void: bool, note: str | None) -> Answer:
-        """An empty commit by delta-rs, which also takes an overwrite for a conflict."""
+    def _mark(
+        self,
+        location: str,
+        life: int,
+        version: int,
+        number: int,
+        void: bool,
+        note: str | None,
+        properties: tuple[tuple[str, str], ...] = (),
+    ) -> Answer:
+        """An empty commit by delta-rs, which also takes an overwrite for a conflict; with properties, any commit."""
         log = self.logs.get(location)
         if log is None or log.broken or log.life != life:
             return Answer("The table was removed", "commit failed")
         newer = log.since(version)
         if any(commit.marked or commit.metadata or ("mode", "Overwrite") in commit.parameters for commit in newer):
             return Answer("The table has moved on", "commit failed")
-        self._commit(location, "WRITE", note, mode="Append", mark=number, void=number if void else None)
+        voided = number if void else None
+        if not properties:
+            self._commit(location, "WRITE", note, mode="Append", mark=number, void=voided)
+            return Answer()
+        if newer:
+            return Answer("The table has moved on", "commit failed")
+        kept = tuple(sorted({**dict(log.last.properties), **dict(properties)}.items()))
+        self._commit(location, "SET TBLPROPERTIES", note, mark=number, void=voided, properties=kept)
         return Answer()
 
     def _conflict(self, log: Log, version: int) -> Answer | None:
