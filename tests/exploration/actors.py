@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.errors import NotFound
 from penstock.journal import FOLDER
-from tests.exploration.process import ROOT, Actor, Process, location_of, work_of
+from tests.exploration.process import ROOT, Actor, Process, location_of, source_of, work_of
 
 TABLE = "events"
 Config = Mapping[str, Any]
@@ -20,18 +20,23 @@ Step = Callable[[Config], Actor]
 
 def run(table: str = TABLE) -> Step:
     """An ordinary run."""
-    return lambda config: lambda: _drive(table, config, replace=False)
+    return lambda config: _drive(table, config, replace=False)
 
 
 def refresh(table: str = TABLE) -> Step:
     """A run with --full-refresh."""
-    return lambda config: lambda: _drive(table, config, replace=True)
+    return lambda config: _drive(table, config, replace=True)
 
 
-def _drive(table: str, config: Config, *, replace: bool) -> None:
-    work = work_of(table, dict(config))
-    work.journal.drive(work, replace=replace)
-    work.close()
+def _drive(table: str, config: Config, *, replace: bool) -> Actor:
+    source = source_of(config)
+
+    def actor() -> None:
+        work = work_of(table, source)
+        work.journal.drive(work, replace=replace)
+        work.close()
+
+    return actor
 
 
 def drop_log_first(config: Config) -> Actor:

@@ -24,7 +24,7 @@ _TIDY = {"source_compaction_interval": 1, "source_retention_files": 1}
 _AGAIN = {"on_rewritten_file": "ingest"}
 _WAY_OUT = "--full-refresh"
 """In the error of each table that others changed."""
-_GONE = "no Delta table|can't be read|was removed|lacks batch"
+_GONE = "no Delta table|can't be read|was removed|lacks batch|another life"
 _LOST_ANSWER = "503|answer to the commit"
 
 _one = (land("a"), run())
@@ -90,7 +90,7 @@ _scenarios = [
     Scenario(
         "killed drop, log first",
         _two,
-        {"drop": drop_log_first},
+        {"drop": drop_log_first, "file": land("c")},
         config={**_TIDY, "max_files_per_trigger": 2},
         drop=drop_log_first,
     ),
@@ -124,7 +124,8 @@ _scenarios = [
                 _one_and_one,
                 {"drop": drop, "refresh": refresh()},
                 may_fail=_GONE,
-                may_end="lacks batch" if drop is drop_log_first else None,
+                # The drop takes the refresh's plan with it, and the refresh makes the table all the same.
+                may_end="lacks batch",
                 drop=drop,
             ),
         )
@@ -136,6 +137,14 @@ _scenarios = [
         config=_TIDY,
         may_fail=_GONE,
         drop=drop_by_rename,
+    ),
+    Scenario(
+        "drop by rename, refresh and run",
+        _one_and_one,
+        {"drop": drop_by_rename, "refresh": refresh(), "run": run()},
+        kills=0,
+        may_fail=_GONE,
+        may_end="lacks batch",
     ),
     # Clones
     Scenario("clone and run", _one_and_one, {"clone": clone, "run": run()}, tables=("events", "copy")),
@@ -161,6 +170,25 @@ _scenarios = [
             ("foreign overwrite", foreign_overwrite),
         )
         for name, actor in (("run", run), ("refresh", refresh))
+    ),
+    *(
+        Scenario(
+            f"{what} and two runs",
+            _two_and_two,
+            {"run": run(), "other": run(), "another": other},
+            kills=0,
+            may_fail=_WAY_OUT,
+            may_end=_WAY_OUT,
+        )
+        for what, other in (("restore", restore(1)), ("foreign overwrite", foreign_overwrite))
+    ),
+    Scenario(
+        "restore, refresh and run",
+        _one_and_one,
+        {"refresh": refresh(), "run": run(), "another": restore(1)},
+        kills=0,
+        may_fail=_WAY_OUT,
+        may_end=_WAY_OUT,
     ),
     Scenario(
         "restore to a restore",

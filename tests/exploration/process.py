@@ -23,7 +23,7 @@ from penstock.files.ledger import Compaction
 from penstock.files.listing import FILES
 from penstock.files.model import Model
 from penstock.files.plan import KEY, FilePlan
-from penstock.journal import GENERATION, SUMMARY, Journal, Lost
+from penstock.journal import GENERATION, SUMMARY, Lost
 from penstock.lake import Lake
 from penstock.layout import Layout
 from penstock.names import Name
@@ -244,15 +244,14 @@ _lake = Lake(LAKE)
 _model = Model.read("select id from @data")
 
 
-def work_of(name: str, config: dict[str, Any]) -> MemoryWork:
+def source_of(config: Mapping[str, Any]) -> FileSource:
+    return FileSource.from_mapping({"source_roots": [ROOT], "safety_buffer_seconds": 0, **config})
+
+
+def work_of(name: str, source: FileSource) -> MemoryWork:
     """The work of a run that begins now, on the table of a name."""
-    source = FileSource.from_mapping({"source_roots": [ROOT], "safety_buffer_seconds": 0, **config})
     listings: Any = MemoryListings()
     return MemoryWork(_lake, Name("bronze", name), source, _model, None, Layout(), listings, lambda step: None, _quiet)
-
-
-def journal_of(name: str) -> Journal[FilePlan]:
-    return Journal(location_of(name))
 
 
 def location_of(name: str) -> str:
