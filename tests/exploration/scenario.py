@@ -61,7 +61,10 @@ class Scenario:
 
     def explore(self, preemptions: int, *, stop_after: int = 1, seconds: float | None = None) -> Explored:
         budget = Budget(preemptions, self.kills, self.errors)
-        return self.explorer().explore(budget, stop_after=stop_after, seconds=seconds)
+        try:
+            return self.explorer().explore(budget, stop_after=stop_after, seconds=seconds)
+        finally:
+            self.__dict__.pop("_last", None)  # hundreds of MB where the exploration was deep
 
     # What must hold
 
