@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types archive unit functional models intake faults chaos bench format clean java
+.PHONY: help demo test check lint types archive unit explore functional models intake faults chaos bench format clean java
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -20,7 +20,7 @@ demo: .venv/ready java ## Build the example project into ./lake and show it
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: .venv/ready java ## Everything: lint, types and all tests
 	$(MAKE) --no-print-directory -j2 archive lint types
-	$(MAKE) --no-print-directory -j2 models intake faults unit
+	$(MAKE) --no-print-directory -j2 models intake faults unit explore
 
 check: .venv/ready lint types unit ## The fast loop, before each commit
 
@@ -33,6 +33,9 @@ types: .venv/ready
 
 unit: .venv/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'
+
+explore: .venv/ready ## The protocol under every schedule of two or three processes, with two preemptions and a kill
+	$(RUN) python -m pytest tests/exploration
 
 functional: models intake ## dbt and Spark in process, one JVM for each of the two
 
@@ -47,11 +50,12 @@ intake: .venv/ready java ## Files and changes
 archive: .venv/ready java
 	$(RUN) python -c "import penstock, tempfile; folder = tempfile.TemporaryDirectory(); lake = penstock.connect(folder.name); lake.sql('create table t.t as select 1 as id'); lake.sql('select * from t.t').collect()"
 
-faults: .venv/ready java ## Real processes, at once and killed
-	$(RUN) python -m pytest tests/faults -m 'not slow'
+faults: .venv/ready java ## Real processes, at once and killed; and lakes of earlier versions
+	$(RUN) python -m pytest tests/faults tests/compatibility -m 'not slow'
 
-chaos: .venv/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes
+chaos: .venv/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes, four preemptions
 	PENSTOCK_KILLS=200 PENSTOCK_SEQUENCES=500 $(RUN) python -m pytest tests/faults tests/unit/files tests/functional/changes
+	PENSTOCK_PREEMPTIONS=4 PENSTOCK_EXPLORATION_SECONDS=60 $(RUN) python -m pytest tests/exploration -rP
 
 bench: .venv/ready java ## Measure against peers, as ratios; the result goes to docs/benchmarks.md
 	$(RUN) python -m benchmarks

@@ -26,7 +26,7 @@ _WAY_OUT = "--full-refresh"
 """In the error of each table that others changed."""
 _GONE = "no Delta table|can't be read|was removed|lacks batch|another life"
 _PLAN_TAKEN = "lacks batch|another life"
-"""A drop takes the plan of a refresh with it, and the refresh makes the table all the same."""
+"""A drop takes the plan of a refresh with it, and the refresh is killed right after it has made the table all the same."""
 _LOST_ANSWER = "503|answer to the commit"
 
 _one = (land("a"), run())

@@ -170,6 +170,9 @@ class MemoryListings:
     def __init__(self) -> None:
         self._kept: pa.Table | None = None
 
+    def is_empty_store_root(self, root: str) -> bool:
+        return False
+
     def of(self, roots: Any, *, fresh: bool = False) -> pa.Table:
         if fresh or self._kept is None:
             self._kept = files_of(Process.ask("landing", ROOT))
@@ -204,8 +207,8 @@ class MemoryWork(FileWork):
     def _read_ahead(self, plan: FilePlan, state: Any) -> None:
         pass
 
-    def _changed(self, files: pa.Table) -> dict[str, str]:
-        rows = self._checked = tuple(tuple(row.values()) for row in files.select(KEY).to_pylist())
+    def _changed(self, plan: FilePlan) -> dict[str, str]:
+        rows = self._checked = tuple(tuple(row.values()) for row in plan.read.select(KEY).to_pylist())
         if not rows:
             return {}
         found = Process.ask("status", tuple(path for path, *_ in rows))

@@ -423,9 +423,11 @@ class FileWork:
 
     def _refuse_changed(self, plan: FilePlan) -> None:
         """A plan is of the files as they were listed: where one is another now, or gone, nothing is read."""
-        files = plan.roots.locate(plan.read)
-        for path, why in changed(files, plan.roots.roots, self.lake.storage_options).items():
+        for path, why in self._changed(plan).items():
             self._start_over(f"{path} {why} after it was planned")
+
+    def _changed(self, plan: FilePlan) -> dict[str, str]:
+        return changed(plan.roots.locate(plan.read), plan.roots.roots, self.lake.storage_options)
 
     def _refuse_bad(self, plan: FilePlan, state: State) -> None:
         """After a failure: unreadable files are left out of the next plan, where that is allowed."""
