@@ -91,8 +91,6 @@ def test_a_root_by_another_spelling_is_the_same_root(old: OldLake, name: str, ro
     (old.place / "landing" / "payments_link").symlink_to("payments")
     old.land(f"{folder}/100.json", event(5000))
     report = old.ingest(name, source_roots=[root.format(place=old.place)])
-    if report.files > 1 and old.plan(name)["format_version"] == 1:
-        pytest.skip("plans of format 1 tell files by the spelling of their root")
     assert report.files == 1
     assert same(old.rows(name), old.landed(folder))
     assert old.ingest(name).nothing_new
