@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.compatibility.lake_0_1_0 import DATA, OldLake
 
 
