@@ -254,8 +254,15 @@ class _Scope:
         bare = expression.unnest()
         if isinstance(bare, exp.Column):
             return self._column(bare)
-        tree = bare.copy().transform(lambda node: exp.var(self._column(node)) if type(node) is exp.Column else node)
-        return tree.sql("spark", normalize=True, identify=False).lower()
+        return bare.copy().transform(self._spelled).sql("spark", normalize=True, identify=False).lower()
+
+    def _spelled(self, node: exp.Expr) -> exp.Expr:
+        if type(node) is exp.Column:
+            return exp.var(self._column(node))
+        if isinstance(node, exp.Literal) and node.is_string:
+            # Names know no case, values do: 'A' is not 'a'.
+            return exp.var(f"text_{node.name.encode().hex()}")
+        return node
 
     def has(self, name: str) -> bool:
         return bool(self._readers(name))

@@ -159,6 +159,8 @@ def test_shapes(lake, text, shape):
         ("select sum(n) as id from s.a", "aggregates without its key"),
         ("select max(id) as id, n from s.a group by n", "aggregates without its key"),
         ("select id, sum(n) over (order by id) as n from s.a", "looks across keys"),
+        ("select id = 'A' as id, max(n) over (partition by id = 'a') as m from s.a", "looks across keys"),
+        ("select concat('A', id) as id, count(*) as n from s.a group by concat('a', id)", "GROUP BY lacks it"),
         ("select n, count(*) as c from s.a group by n", "no such column"),
         # Another table's column of that name, and a struct's, is another.
         ("select a.id, sum(a.n) over (partition by b.id) as t from s.a join s.b on a.n = b.n", "looks across keys"),
