@@ -357,14 +357,12 @@ class Runner:
         lake, verb, kind = self.lake, statement.verb, statement.object
         if statement.temporary:
             return False
-        if kind in ("SCHEMA", "DATABASE", "NAMESPACE"):
-            if verb == "CREATE":
-                lake.create_schema(statement.parts[-1])
-                return True
-            if verb == "DROP":
-                lake.drop_schema(statement.parts[-1], cascade="CASCADE" in statement.after)
-                return True
-            return False
+        if statement.schema is not None and verb == "CREATE":
+            lake.create_schema(statement.schema)
+            return True
+        if statement.schema is not None and verb == "DROP":
+            lake.drop_schema(statement.schema, cascade="CASCADE" in statement.after)
+            return True
         target = statement.target
         if target is None:
             return False
