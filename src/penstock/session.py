@@ -22,7 +22,7 @@ from penstock.archive import ClassArchive
 from penstock.errors import PenstockError
 from penstock.jars import delta_jars, given_jars
 from penstock.launch import Launch, spark_conf
-from penstock.local_disk import LOCAL_DISK, local_disk_jar
+from penstock.local_disk import LOCAL_DISK, SHARED_DISK, local_disk_jar
 from penstock.memory import driver_memory
 from penstock.settings import SessionSettings
 
@@ -152,18 +152,19 @@ def _start(settings: SessionSettings) -> SparkSession:
     own = temporary.TemporaryFolder()
     folder = own.path
     jars = given_jars(settings.jars) or delta_jars(spark_home, java, settings.repositories)
-    disk = local_disk_jar(spark_home, java, jars, folder) if _is_local(settings) else None
+    local = _is_local(settings)
+    disk = local_disk_jar(spark_home, java, jars, folder, local=local)
     jars += [disk] if disk else []
     archive = ClassArchive(java, spark_home, jars)
     configuration = _configuration(settings, folder, jars, archive.java_option())
     if disk:
-        configuration = LOCAL_DISK | configuration
+        configuration = (LOCAL_DISK if local else SHARED_DISK) | configuration
     launch = Launch(java, spark_home, folder, archive.path.with_suffix(".json"), own.descriptors)
     said = Path(folder) / "spark.log"
     log.debug("starting Spark; what it says goes to %s", said)
     with said.open("wb") as sink:
         try:
-            gateway = launch.gateway(configuration, settings.spark_config, sink, local=_is_local(settings))
+            gateway = launch.gateway(configuration, settings.spark_config, sink, local=local)
             from pyspark import SparkContext
             from pyspark.sql import SparkSession
 
@@ -172,7 +173,7 @@ def _start(settings: SessionSettings) -> SparkSession:
             context = SparkContext(gateway=gateway, conf=spark_conf(configuration))
         except Exception as error:
             raise _start_failed(said, error) from error
-    atexit.register(_end, archive, local=_is_local(settings))
+    atexit.register(_end, archive, local=local)
     return SparkSession(context)
 
 
