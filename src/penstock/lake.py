@@ -14,7 +14,6 @@ from penstock.journal import Step, no_step
 from penstock.layout import Layout
 from penstock.names import Name, check_part, is_part
 from penstock.relations import (
-    LEDGER_FOLDER,
     LINK_FILE,
     VIEW_FILE,
     Link,
@@ -454,34 +453,15 @@ class Lake:
         if self.storage.exists(f"{folder}/{VIEW_FILE}"):
             self.storage.delete(f"{folder}/{VIEW_FILE}")
 
-    def clone(self, source: Name, target: Name, runner: Runner | None = None) -> None:
-        """A shallow clone, with the source's ledger and transaction marks, so that it goes on where that stopped."""
-        relation = self.get(source)
-        if source == target:
-            raise PenstockError(f"{source} can't be a clone of itself")
-        runner = runner or self.runner
-        if target in self.links and self.find(target) is not None:
-            raise PenstockError(
-                f"The location of {target} holds a table, and a clone replaces none outside of the lake",
-                where=self.links[target].location,
-                fix="Give the clone a location of its own, or drop that table.",
-            )
-        # Delta clones into no table that has rows, and the old ledger and marks must go with them.
-        self.drop(target, missing_ok=True)
-        self.create_schema(target.schema)
-        location = self.location_of(target)
-        if relation.link is None:
-            place = Storage(location, self.storage_options)
-            for entry in list(self.storage.list(f"{self._folder(source)}/{LEDGER_FOLDER}")):
-                below = entry.path.split(f"/{LEDGER_FOLDER}/", 1)[1]
-                place.write(f"{LEDGER_FOLDER}/{below}", self.storage.read(entry.path))
-        runner.run(f"create or replace table {target.sql} shallow clone {source.sql}")
-        cloned = Table.open(location, self.storage_options)
-        number = Table.open(relation.location, self.storage_options).mark
-        if number is not None:
-            from penstock.journal import note_of
+    def clone(self, source: Name, target: Name, runner: Runner | None = None, *, step: Step = no_step) -> None:
+        """A shallow clone, with the source's ledger and transaction marks, so that it goes on where that stopped.
 
-            cloned.commit_mark(number, note=note_of("clone"))
+        All of it is read at one version of the source. A relation that has the target's name stays until the clone
+        takes its place.
+        """
+        from penstock.clone import clone
+
+        clone(self, source, target, runner or self.runner, step)
 
     # Where things lie
 
@@ -489,7 +469,11 @@ class Lake:
         """Where a table of this name is, or would be made; an error while another process drops or renames it."""
         self._settle(name)
         link = self.link_of(name)
-        return link.location if link is not None else join(self.root, self._folder(name))
+        return link.location if link is not None else self.folder_of(name)
+
+    def folder_of(self, name: Name) -> str:
+        """The folder of a relation in the lake, where its data are unless they have a location elsewhere."""
+        return join(self.root, self._folder(name))
 
     def link_of(self, name: Name) -> Link | None:
         return self.links[name] if name in self.links else self.kept_link(name)

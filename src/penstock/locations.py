@@ -48,12 +48,17 @@ def check(lake: Lake, name: Name, location: str) -> None:
         return
     if place.local and not lake.read_only:
         removal.sweep(os.path.dirname(location))
+    check_free(name, place)
+
+
+def check_free(name: Name, place: Storage) -> None:
+    """There is nothing but what a first build that was killed has left."""
     begun = place.has_folder(LOG_FOLDER) or place.has_folder(LEDGER_FOLDER)
     found = _strangers(place) if begun else (entry.path for entry in place.list(""))
     if shown := list(islice(found, _SHOWN)):
         raise PenstockError(
             f"The location of {name} is not empty and holds no Delta table, but {', '.join(shown)}",
-            where=location,
+            where=place.root,
             fix="Nothing was changed: give it an empty folder, or empty this one where a first build was killed.",
         )
 

@@ -38,6 +38,7 @@ _MARKER = "removed"
 _FROM, _TO, _DATA, _ID = "from", "to", "data", "id"
 # A process that removes or moves writes its marker again and again: one that is older has nobody behind it.
 _BEAT_SECONDS, _DEAD_SECONDS = 20.0, 120.0
+_ABANDONED_SECONDS = 24 * 3600.0
 _AT_ONCE = 16
 
 
@@ -89,7 +90,7 @@ class Staging:
     """A hidden folder beside a path, to make in it what then takes that path; removed at the end, or by a sweep."""
 
     def __init__(self, path: str) -> None:
-        self._folder = Path(os.path.dirname(path), f"{_STAGED}{uuid.uuid4().hex}")
+        self._folder = Path(os.path.dirname(path), staged_name())
         self.made = str(self._folder / "made")
         """Where to make it."""
 
@@ -256,6 +257,20 @@ def is_marker(link: Link | None) -> bool:
     return link is not None and link.format == _MARKER
 
 
+def staged_name() -> str:
+    """A hidden name, to make below it what then takes another; `sweep_objects` removes it a day after a kill."""
+    return f"{_STAGED}{uuid.uuid4().hex}"
+
+
+def sweep_objects(storage: Storage, folder: str) -> None:
+    """Remove what was being made below hidden names and was not touched for a day: a store has no locks."""
+    for name in filter(is_hidden, storage.folders(folder)):
+        hidden = f"{folder}/{name}".lstrip("/")
+        times = [entry.modified.timestamp() for entry in storage.list(hidden)]
+        if times and time.time() - max(times) > _ABANDONED_SECONDS:
+            storage.delete_folder(hidden)
+
+
 def is_arriving(marker: Link) -> bool:
     """Whether a marker says that its relation is being moved here."""
     return _FROM in marker.options
@@ -292,11 +307,10 @@ def move_objects(storage: Storage, old: str, new: str, step: Step = no_step) -> 
             "The new name is taken by another process", where=join(storage.root, new), fix="Nothing was changed."
         )
     copied: set[str] = set()
-    # What is committed meanwhile is copied too; the log goes after the data.
-    while found := sorted(
-        {entry.path for entry in storage.list(old)} - copied, key=lambda path: f"/{LOG_FOLDER}/" in path
-    ):
-        for path in found:
+    # What is committed meanwhile is copied too.
+    while found := {entry.path for entry in storage.list(old)} - copied:
+        # The log goes last, its oldest commit at the very end: other readers see no table, and not an older one.
+        for path in sorted(found, key=lambda path: (f"/{LOG_FOLDER}/" not in path, path), reverse=True):
             arriving.beat()
             if path != f"{old}/{LINK_FILE}":
                 _copy(storage, path, new + path[len(old) :])

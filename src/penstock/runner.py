@@ -126,6 +126,10 @@ class Runner:
         self._catalog.attach(self.spark, self.lake, [name])
         return self.spark.table(name.sql)
 
+    def forget(self, name: Name) -> None:
+        """Have Spark look a relation up anew: another one took its name."""
+        self._catalog.forget(self.spark, name)
+
     def overwrite(self, query: str, relation: Relation, partition_by: list[str], note: str) -> None:
         """Replace a table's rows and columns by a query's, in one commit; its id and properties stay."""
 

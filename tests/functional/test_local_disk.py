@@ -133,3 +133,24 @@ def test_without_links_one_writer_wins_too(tmp_path: Path) -> None:
             won = list(pool.map(lambda writer, version=version: commit(version, writer), range(4)))
             assert won.count(True) == 1
             assert (tmp_path / f"{version}.json").read_text() == f"writer {won.index(True)}"
+
+
+def test_a_commit_does_not_land_in_another_table_that_took_the_place(tmp_path: Path) -> None:
+    lake = penstock.connect(str(tmp_path / "lake"), session=SESSION)
+    jvm: Any = lake.spark._jvm
+    configuration = lake.spark._jsparkSession.sessionState().newHadoopConf()
+    log = jvm.penstock.LocalLog(configuration)
+
+    def commit(version: int) -> None:
+        lines = jvm.java.util.ArrayList()
+        lines.add("{}")
+        path = jvm.org.apache.hadoop.fs.Path(str(tmp_path / f"{version:020}.json"))
+        log.write(path, lines.iterator(), False, configuration)
+
+    commit(0)
+    commit(1)
+    with pytest.raises(Py4JJavaError, match="dropped or replaced while this statement ran"):
+        commit(3)
+    (tmp_path / f"{1:020}.json").rename(tmp_path / f"{1:020}.checkpoint.parquet")
+    commit(2)
+    assert sorted(path.name[18:] for path in tmp_path.glob("0*")) == ["00.json", "01.checkpoint.parquet", "02.json"]

@@ -9,6 +9,7 @@ import java.nio.file.CopyOption;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
@@ -40,6 +41,7 @@ public final class LocalLog extends HadoopFileSystemLogStore {
       if (overwrite.booleanValue()) {
         Files.move(temporary, target, new CopyOption[] {StandardCopyOption.ATOMIC_MOVE});
       } else {
+        checkSameTable(target);
         publish(temporary, target);
       }
     } finally {
@@ -63,6 +65,42 @@ public final class LocalLog extends HadoopFileSystemLogStore {
     } finally {
       writer.close();
     }
+  }
+
+  /**
+   * A commit follows the one before it. Where that is gone, the table was dropped or replaced while the statement ran,
+   * and its files with it.
+   */
+  private static void checkSameTable(java.nio.file.Path target) throws IOException {
+    String name = target.getFileName().toString();
+    if (name.length() != 25 || !name.endsWith(".json")) {
+      return;
+    }
+    long version;
+    try {
+      version = Long.parseLong(name.substring(0, 20));
+    } catch (NumberFormatException noCommit) {
+      return;
+    }
+    if (version == 0) {
+      return;
+    }
+    String before = String.format("%020d.", new Object[] {Long.valueOf(version - 1)});
+    if (Files.exists(target.resolveSibling(before + "json"), new LinkOption[0])) {
+      return;
+    }
+    String[] names = target.getParent().toFile().list();
+    for (int index = 0; names != null && index < names.length; index++) {
+      if (names[index].startsWith(before)) {
+        return;
+      }
+    }
+    throw new IOException(
+        "The table was dropped or replaced while this statement ran, so nothing was committed: its log has no version "
+            + (version - 1)
+            + " ("
+            + target.getParent()
+            + ")");
   }
 
   private static void publish(java.nio.file.Path temporary, java.nio.file.Path target)
