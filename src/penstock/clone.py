@@ -105,20 +105,22 @@ def _make(lake: Lake, source: Relation, place: str, runner: Runner, step: Step) 
     table = Table.open(source.location, options, files=False)
     version, marks = table.version, _marks(table)
     step("clone")
+    if MARK in marks:
+        copied = _copy_ledger(Storage(source.location, options), Storage(place, options))
+        # The ledger was read later than the marks: it belongs to them only if nothing was committed in between.
+        if not copied or _marks(Table.open(source.location, options, files=False)) != marks:
+            return False
+    step("copied")
     runner.run(
-        f"create table delta.{quote(lake.for_spark(place))} "
+        f"create or replace table delta.{quote(lake.for_spark(place))} "
         f"shallow clone delta.{quote(lake.for_spark(source.location))} version as of {version}"
     )
     step("cloned")
-    if MARK not in marks:
-        return True
-    copied = _copy_ledger(Storage(source.location, options), Storage(place, options))
-    step("copied")
-    _commit(Table.open(place, options, files=False), marks, runner, options)
+    if marks:
+        _commit(Table.open(place, options, files=False), marks, runner, options)
     step("marked")
-    # The ledger was read later than the marks: it belongs to them only if nothing was committed in between.
-    after = Table.open(source.location, options, files=False)
-    return copied and (_marks(after), after.id) == (marks, table.id)
+    # What is committed on top of that version does no harm; a table that was made anew has other versions.
+    return Table.open(source.location, options, files=False).id == table.id
 
 
 def _marks(table: Table) -> dict[str, int]:

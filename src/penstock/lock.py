@@ -16,7 +16,8 @@ except ImportError:  # no POSIX: folders are judged by their age alone
     fcntl = None  # type: ignore[assignment]
 
 LOCK_FILE = "lock"
-_DAY = 24 * 3600
+DAY = 24 * 3600.0
+"""After so many seconds a folder that can't be locked counts as left behind."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,10 @@ def is_locked_folder(folder: Path) -> bool:
     return os.path.lexists(folder / LOCK_FILE)
 
 
-def untouched_for_a_day(folder: Path) -> bool:
-    """Whether nothing was made, removed or written directly below a folder for a day; False where that can't be told."""
+def untouched_for(folder: Path, seconds: float) -> bool:
+    """Whether nothing was made, removed or written directly below a folder since; False where that can't be told."""
     try:
         newest = max(path.lstat().st_mtime for path in (folder, *folder.iterdir()))
     except OSError:
         return False
-    return time.time() - newest > _DAY
+    return time.time() - newest > seconds

@@ -25,7 +25,7 @@ from obstore.exceptions import BaseError
 
 from penstock.errors import PenstockError
 from penstock.journal import Step, no_step
-from penstock.lock import LOCK_FILE, Lock, is_locked_folder, untouched_for_a_day
+from penstock.lock import DAY, LOCK_FILE, Lock, is_locked_folder, untouched_for
 from penstock.log import LOG_FOLDER
 from penstock.relations import LEDGER_FOLDER, LINK_FILE, VIEW_FILE, Link
 from penstock.storage import Storage, join
@@ -34,11 +34,11 @@ log = logging.getLogger("penstock.removal")
 
 _DROPPED, _STAGED = ".penstock-dropped-", ".penstock-staged-"
 _HIDDEN = re.compile(rf"(?:{re.escape(_DROPPED)}|{re.escape(_STAGED)})[0-9a-f]{{32}}")
+_UNLOCKED, _MINUTE = "unlocked", 60.0
 _MARKER = "removed"
 _FROM, _TO, _DATA, _ID = "from", "to", "data", "id"
 # A process that removes or moves writes its marker again and again: one that is older has nobody behind it.
 _BEAT_SECONDS, _DEAD_SECONDS = 20.0, 120.0
-_ABANDONED_SECONDS = 24 * 3600.0
 _AT_ONCE = 16
 
 
@@ -97,6 +97,8 @@ class Staging:
     def __enter__(self) -> Staging:
         self._folder.mkdir(parents=True)
         self._lock = Lock.hold(self._folder)
+        if self._lock is None:
+            (self._folder / _UNLOCKED).touch()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -117,7 +119,8 @@ def sweep(folder: str) -> None:
         if name.startswith(_DROPPED):
             _delete(str(path))
         elif not is_locked_folder(path):
-            if untouched_for_a_day(path):
+            # Without either file it was swept, and the JVM of the killed process has written there once more.
+            if untouched_for(path, DAY if (path / _UNLOCKED).exists() else _MINUTE):
                 _delete(str(path))
         elif (lock := Lock.take(path)) is not None:
             _put_back(path)
@@ -267,7 +270,7 @@ def sweep_objects(storage: Storage, folder: str) -> None:
     for name in filter(is_hidden, storage.folders(folder)):
         hidden = f"{folder}/{name}".lstrip("/")
         times = [entry.modified.timestamp() for entry in storage.list(hidden)]
-        if times and time.time() - max(times) > _ABANDONED_SECONDS:
+        if times and time.time() - max(times) > DAY:
             storage.delete_folder(hidden)
 
 

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from penstock.lock import LOCK_FILE, Lock, is_locked_folder, untouched_for_a_day
+from penstock.lock import DAY, LOCK_FILE, Lock, is_locked_folder, untouched_for
 
 _PREFIX = "penstock-"
 
@@ -57,7 +57,7 @@ def _remove(folder: Path) -> None:
 def _sweep_unlocked(folder: Path) -> None:
     """One of a version without locks, or on a disk that has none: its process id may be another container's."""
     pid = folder.name[len(_PREFIX) :].split("-", 1)[0]
-    if pid.isdigit() and not _alive(int(pid)) and untouched_for_a_day(folder):
+    if pid.isdigit() and not _alive(int(pid)) and untouched_for(folder, DAY):
         shutil.rmtree(folder, ignore_errors=True)
 
 

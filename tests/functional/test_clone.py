@@ -66,7 +66,9 @@ def test_marks_void_and_ledger_are_the_sources(lake: Lake, tmp_path: Path, elsew
     assert not list(Path(lake.root).rglob(".penstock-*"))
 
 
-def test_a_clone_is_of_one_version_and_starts_over_when_the_source_moves_on(lake: Lake) -> None:
+@pytest.mark.parametrize(("moment", "brought"), [("clone", 2), ("copied", 0), ("cloned", 0)])
+def test_a_clone_is_of_one_version(lake: Lake, moment: str, brought: int) -> None:
+    """It starts over when a batch comes in before the ledger was copied; later batches are not its own."""
     lake.sql(f"create table {SOURCE} as select id from range(2)")
     location = lake.location_of(SOURCE)
     plan(location, 0)
@@ -75,7 +77,7 @@ def test_a_clone_is_of_one_version_and_starts_over_when_the_source_moves_on(lake
 
     def step(name: str) -> None:
         nonlocal times
-        if name == "cloned" and times < 2:
+        if name == moment and times < 2:
             times += 1
             write_deltalake(
                 location,
@@ -86,10 +88,29 @@ def test_a_clone_is_of_one_version_and_starts_over_when_the_source_moves_on(lake
             plan(location, times)
 
     lake.clone(SOURCE, TARGET, step=step)
-    assert times == 2
-    assert lake.log_of(TARGET).mark == 2
-    assert len(ids(lake, TARGET)) == 4
-    assert {path.name for path in Path(lake.location_of(TARGET), "_checkpoint", "sources").iterdir()} == {"0", "1", "2"}
+    assert times == (2 if moment == "clone" else 1)
+    assert lake.log_of(TARGET).mark == brought
+    assert len(ids(lake, TARGET)) == 2 + brought
+    plans = {path.name for path in Path(lake.location_of(TARGET), "_checkpoint", "sources").iterdir()}
+    assert plans == {str(number) for number in range(brought + 1)}
+
+
+def test_a_source_that_is_made_anew_meanwhile_is_cloned_again(lake: Lake) -> None:
+    lake.sql(f"create table {SOURCE} as select id from range(2)")
+    mark(lake.location_of(SOURCE), 3)
+    anew = False
+
+    def step(name: str) -> None:
+        nonlocal anew
+        if name == "copied" and not anew:
+            anew = True
+            lake.drop(SOURCE)
+            lake.sql(f"create table {SOURCE} as select id from range(5)")
+            lake.sql(f"insert into {SOURCE} values (7)")
+
+    lake.clone(SOURCE, TARGET, step=step)
+    assert ids(lake, TARGET) == [0, 1, 2, 3, 4, 7]
+    assert lake.log_of(TARGET).mark is None
 
 
 def test_a_source_that_never_rests_is_named_and_the_target_stays(lake: Lake) -> None:
@@ -99,7 +120,7 @@ def test_a_source_that_never_rests_is_named_and_the_target_stays(lake: Lake) -> 
     mark(location, 0)
 
     def step(name: str) -> None:
-        if name == "cloned":
+        if name == "clone":
             mark(location, (Table.open(location).mark or 0) + 1)
 
     with pytest.raises(PenstockError, match=r"changed 5 times .* clones\.target is as it was"):
