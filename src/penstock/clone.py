@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from typing import TYPE_CHECKING
 
-from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError
 
 from penstock import locations, removal
+from penstock.commits import note_of
 from penstock.errors import NotFound, PenstockError
-from penstock.journal import OURS, SUMMARY, Step, no_step
+from penstock.journal import SUMMARY, Step, no_step
 from penstock.names import Name, quote
 from penstock.relations import LEDGER_FOLDER, Relation
 from penstock.storage import Storage, join, normalize
@@ -117,7 +115,7 @@ def _make(lake: Lake, source: Relation, place: str, runner: Runner, step: Step) 
     )
     step("cloned")
     if marks:
-        _commit(Table.open(place, options, files=False), marks, runner, options)
+        _commit(Table.open(place, options, files=False), marks, runner)
     step("marked")
     # What is committed on top of that version does no harm; a table that was made anew has other versions.
     return Table.open(source.location, options, files=False).id == table.id
@@ -144,24 +142,18 @@ def _ledger(storage: Storage) -> list[str]:
     return sorted(entry.path for entry in storage.list(LEDGER_FOLDER) if entry.path != SUMMARY)
 
 
-def _commit(cloned: Table, marks: dict[str, int], runner: Runner, options: dict[str, str]) -> None:
+def _commit(cloned: Table, marks: dict[str, int], runner: Runner) -> None:
     """One commit without data that carries the source's marks."""
-    from penstock.transaction import commit_marks, noted
+    from penstock.transaction import commit_marks
 
-    note = f"{OURS}clone {uuid.uuid4()} base {cloned.version}"
-    properties = CommitProperties(
-        custom_metadata={"userMetadata": note},
-        app_transactions=[Transaction(application, number) for application, number in marks.items()],
-    )
-    delta = DeltaTable(cloned.location, version=cloned.version, storage_options=options or None, without_files=True)
+    note = note_of("clone", cloned.version)
     try:
-        delta.create_write_transaction([], "append", delta.schema(), commit_properties=properties)
+        cloned.commit_marks(marks, note)
     except DeltaError as error:
         if "Unsupported" not in str(error):
             raise PenstockError(
                 f"The clone could not be marked: {error}",
-                where=os.path.dirname(cloned.location),
+                where=cloned.location,
                 fix="The target is as it was; clone again.",
             ) from error
-        with runner.configured(noted(note)):
-            commit_marks(runner, cloned, marks)
+        commit_marks(runner, cloned, marks, note)

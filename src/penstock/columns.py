@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
-from penstock.journal import OURS
 from penstock.names import Name, quote
 from penstock.table import Column, Table, field_name
 
@@ -96,8 +95,11 @@ def _plain(type: str) -> str:
     return _SIZED.sub("string", type)
 
 
-def fit(lake: Lake, name: Name, made: Sequence[Column], policy: str, runner: Runner) -> list[Column]:
-    """The table's columns that a query fills, in the query's order, after the table was made to fit as the policy says."""
+def fit(lake: Lake, name: Name, made: Sequence[Column], policy: str, runner: Runner, note: str) -> list[Column]:
+    """The table's columns that a query fills, in the query's order, after the table was made to fit as the policy says.
+
+    `note` is what a commit that rewrites the table carries.
+    """
     have = lake.columns(name)
     difference = Difference(made, have)
     if policy == FAIL:
@@ -110,6 +112,7 @@ def fit(lake: Lake, name: Name, made: Sequence[Column], policy: str, runner: Run
             remove=difference.gone if policy == SYNC else (),
             retype=difference.retyped if policy == SYNC else None,
             runner=runner,
+            note=note,
         )
         have = lake.columns(name)
     by_name = {column.name.lower(): column for column in have}
@@ -124,6 +127,7 @@ def reshape(
     remove: Sequence[str] = (),
     retype: Mapping[str, str] | None = None,
     runner: Runner,
+    note: str,
 ) -> None:
     """Change a table's columns in one commit: added ones in its metadata, others by writing it anew.
 
@@ -152,4 +156,4 @@ def reshape(
         for column in Table.open(relation.location, lake.storage_options, files=False).partition_columns
         if column.lower() not in gone
     ]
-    runner.overwrite(f"select {', '.join(wanted)} from {name.sql}", relation, partitions, f"{OURS}columns")
+    runner.overwrite(f"select {', '.join(wanted)} from {name.sql}", relation, partitions, note)

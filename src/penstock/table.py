@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MARK = "penstock"
 """The application id of our transaction marks: one for every table's life, its numbers never restart."""
 VOID = "penstock.void"
-"""The application id that a commit carries as well when its number stands for a plan that was given up."""
+"""The application id that a commit carries as well when its number stands for a plan that was cancelled."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SPARK_TYPES = {
@@ -298,17 +298,26 @@ class Table:
 
     @property
     def void(self) -> int | None:
-        """The last number whose plan was given up; None where none was."""
+        """The last number whose plan was cancelled; None where none was."""
         return self._number_of(VOID)
 
-    def commit_mark(self, number: int, *, void: bool = False, note: str | None = None) -> None:
-        """An empty commit that carries a transaction mark; fails when the table has moved on."""
-        marks = [Transaction(MARK, number)] + ([Transaction(VOID, number)] if void else [])
-        properties = CommitProperties(
-            custom_metadata={"userMetadata": note} if note else None,
-            app_transactions=marks,
+    def commit_marks(self, marks: Mapping[str, int], note: str, properties: Mapping[str, str] | None = None) -> None:
+        """A commit without data that carries transaction marks, and sets properties where some are given.
+
+        It fails with delta-rs's CommitFailedError when another commit with one of the marks was first; one that sets
+        properties, when the table has moved on at all.
+        """
+        committed = CommitProperties(
+            custom_metadata={"userMetadata": note},
+            app_transactions=[Transaction(application, number) for application, number in marks.items()],
+            max_commit_retries=0 if properties else None,
         )
-        self._delta.create_write_transaction([], "append", self._delta.schema(), commit_properties=properties)
+        if properties:
+            self._delta.alter.set_table_properties(
+                dict(properties), raise_if_not_exists=False, commit_properties=committed
+            )
+        else:
+            self._delta.create_write_transaction([], "append", self._delta.schema(), commit_properties=committed)
 
     def _number_of(self, application: str) -> int | None:
         number = self._delta.transaction_version(application)

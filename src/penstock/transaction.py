@@ -51,10 +51,16 @@ def noted(note: str) -> dict[str, str]:
     return {"spark.databricks.delta.commitInfo.userMetadata": note}
 
 
-def commit_marks(runner: Runner, known: Table, marks: Mapping[str, int]) -> None:
-    """A commit without data on a table that delta-rs can only read."""
+def commit_marks(
+    runner: Runner,
+    known: Table,
+    marks: Mapping[str, int],
+    note: str,
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    """A commit without data, by Spark: for a table that delta-rs can only read."""
     try:
-        Transaction(runner, runner.lake.for_spark(known.location), known).commit(marks)
+        Transaction(runner, runner.lake.for_spark(known.location), known).commit(marks, note, properties or {})
     except StatementError as error:
         if lost_a_race(error.condition):
             raise Lost(str(error)) from error
@@ -191,13 +197,37 @@ class Transaction:
         except Exception as error:
             raise from_spark(error) from error
 
-    def commit(self, marks: Mapping[str, int]) -> None:
-        """A commit without data."""
+    def commit(self, marks: Mapping[str, int], note: str, properties: Mapping[str, str]) -> None:
+        """A commit without data, that sets properties where some are given."""
         operation = scala_object(self._spark, f"{DELTA}.DeltaOperations$ManualUpdate")
         try:
-            self._commit(self._nil, marks, operation)
+            if properties:
+                self._set_properties(properties)
+            with self._runner.configured(noted(note)):
+                self._commit(self._nil, marks, operation)
         except Exception as error:
             raise from_spark(error) from error
+
+    def _set_properties(self, properties: Mapping[str, str]) -> None:
+        """Have the commit change the table's properties; all files count as read, so that no rows come in between."""
+        self.files()
+        old = self._java.metadata()
+        configuration = old.configuration()
+        for key, value in properties.items():
+            configuration = configuration.updated(key, value)
+        self._java.updateMetadata(
+            self._delta("actions.Metadata")(
+                old.id(),
+                old.name(),
+                old.description(),
+                old.format(),
+                old.schemaString(),
+                old.partitionColumns(),
+                configuration,
+                old.createdTime(),
+            ),
+            False,
+        )
 
     def _commit(self, actions: Any, marks: Mapping[str, int], operation: Any) -> None:
         now = option(self._spark, int(time.time() * 1000))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.errors import PenstockError
 from penstock.lake import Lake, connect
 from penstock.names import Name
 from tests.conftest import SESSION, SHORT_SESSION, delta_rows
@@ -218,5 +219,12 @@ def test_runs_and_drops_at_once(drops: Drops) -> None:
         out, err = process.communicate(timeout=300)
         print(do, out)
         assert process.returncode == 0, err
-    drops.world.finish()
+    try:
+        drops.world.finish()
+    except PenstockError as error:
+        # The last drop took the first plan away before its commit: such a table is refused, never read as empty.
+        if "ledger lacks" not in str(error):
+            raise
+        drops.lake.drop(drops.source)
+        drops.world.finish()
     drops.world.check()

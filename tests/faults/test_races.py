@@ -7,6 +7,7 @@ import signal
 import time
 
 import pytest
+from deltalake import DeltaTable
 
 from penstock import PenstockError
 
@@ -80,9 +81,10 @@ def test_a_garbage_plan_is_an_error_with_a_way_out(world):
     world.finish()
     world.land(2)
     world.killed(kill="planned")
-    plan = world.table / "_checkpoint" / "sources" / "1"
+    number = int(DeltaTable(str(world.table)).metadata().configuration["penstock.generation"]) + 1
+    plan = world.table / "_checkpoint" / "sources" / str(number)
     plan.write_bytes(plan.read_bytes()[:-30])
-    with pytest.raises(PenstockError, match=r"(?s)can't be read.*sources/1.*move the file away"):
+    with pytest.raises(PenstockError, match=rf"(?s)can't be read.*sources/{number}.*move the file away"):
         world.finish()
     plan.unlink()
     world.finish()

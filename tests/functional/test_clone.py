@@ -153,7 +153,7 @@ def test_a_table_that_delta_rs_only_reads_is_marked_by_spark(lake: Lake) -> None
     table = lake.log_of(SOURCE)
     from penstock.transaction import commit_marks
 
-    commit_marks(lake.runner, table, {MARK: 4, VOID: 3})
+    commit_marks(lake.runner, table, {MARK: 4, VOID: 3}, "penstock 4")
     lake.clone(SOURCE, TARGET)
     cloned = lake.log_of(TARGET)
     assert (cloned.mark, cloned.void) == (4, 3)

@@ -211,3 +211,24 @@ class TestWrongFileModel:
         for part in expected:
             assert part in results[0].message
         assert not (Path(project.adapter.lake.root) / project.test_schema / model).exists()
+
+
+class TestEmptyFirst:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"begun_empty.sql": MODEL}
+
+    def test_what_empty_has_made_takes_batch_after_batch(self, project) -> None:
+        """It has no mark of ours, and becomes ours as it is: what its owner set is kept."""
+        land(project, "first.json", 1, 2)
+        run_dbt(["run", "-s", "begun_empty", "--empty"])
+        table = project.adapter.lake.location_of(Name(project.test_schema, "begun_empty"))
+        assert Table.open(table).mark is None
+        project.run_sql(f"alter table {project.test_schema}.begun_empty set tblproperties ('team' = 'shop')")
+        run_dbt(["run", "-s", "begun_empty"])
+        run_dbt(["run", "-s", "begun_empty"])
+        assert ids(project, "begun_empty") == [1, 2]
+        land(project, "second.json", 3)
+        run_dbt(["run", "-s", "begun_empty"])
+        assert ids(project, "begun_empty") == [1, 2, 3]
+        assert Table.open(table).properties["team"] == "shop"

@@ -6,9 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from deltalake.exceptions import CommitFailedError
 
 from penstock.errors import NotFound
-from penstock.table import Table, spark_type
+from penstock.table import MARK, VOID, Table, spark_type
 
 TYPES = [
     ("long", "bigint"),
@@ -45,9 +46,14 @@ def test_marks_rise_and_are_read_back(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     write_deltalake(place, pa.table({"id": [1]}))
     assert Table.open(place).mark is None
-    Table.open(place).commit_mark(4)
-    assert Table.open(place).mark == 4
+    Table.open(place).commit_marks({MARK: 4, VOID: 4}, "penstock 4 base 0")
+    assert (Table.open(place).mark, Table.open(place).void) == (4, 4)
     assert Table.open(place).statistics().rows == 1
+    stale = Table.open(place)
+    Table.open(place).commit_marks({MARK: 5}, "penstock 5 base 1", {"penstock.ledger": "a"})
+    assert (Table.open(place).mark, Table.open(place).properties["penstock.ledger"]) == (5, "a")
+    with pytest.raises(CommitFailedError):
+        stale.commit_marks({MARK: 5}, "penstock 5 base 1")
 
 
 def test_features_of_a_table_that_lists_none(tmp_path: Path) -> None:

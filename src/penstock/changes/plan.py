@@ -12,6 +12,8 @@ from penstock.changes.window import Span
 from penstock.errors import PenstockError
 from penstock.journal import FORMAT, check_header
 
+KIND = "changes"
+
 
 @dataclass(frozen=True)
 class ChangePlan:
@@ -31,13 +33,15 @@ class ChangePlan:
     model: str = ""
     """A digest of the model's SQL."""
     built: str = ""
-    """The same of what rows that do not change in it were made by."""
+    """A digest of the SQL that made the rows which this plan leaves unchanged."""
     key: tuple[str, ...] = ()
     """The columns that tell its rows apart."""
+    ledger: str | None = None
+    """The table's life that it belongs to, or begins."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
 
     def position(self, *, void: bool) -> dict[str, Span]:
-        """Where each source stands after this plan, or still stands where it was given up."""
+        """Where each source stands after this plan, or still stands where it was cancelled."""
         return {
             span.name: replace(span, end=span.start, commit=span.before) if void and span.start is not None else span
             for span in self.spans
@@ -53,7 +57,7 @@ class ChangePlan:
     def to_bytes(self) -> bytes:
         content: Mapping[str, Any] = {
             "format_version": FORMAT,
-            "kind": "changes",
+            "kind": KIND,
             **asdict(self),
             "batchId": self.number - self.generation,
         }
@@ -63,7 +67,7 @@ class ChangePlan:
     def from_bytes(cls, number: int, data: bytes, where: str) -> ChangePlan:
         try:
             content = json.loads(data)
-            check_header(content, number, "changes", where)
+            check_header(content, number, KIND, where)
             return cls(
                 number=number,
                 generation=content["generation"],
@@ -75,6 +79,7 @@ class ChangePlan:
                 model=content["model"],
                 built=content.get("built", content["model"]),
                 key=tuple(content.get("key", ())),
+                ledger=content.get("ledger"),
                 time=content["time"],
             )
         except (ValueError, KeyError, TypeError) as error:

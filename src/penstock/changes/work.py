@@ -12,7 +12,7 @@ from penstock.changes import merge
 from penstock.changes.exchange import BY_ROW, Exchange, can_exchange
 from penstock.changes.followed import Followed
 from penstock.changes.model import ChangeModel
-from penstock.changes.plan import ChangePlan
+from penstock.changes.plan import KIND, ChangePlan
 from penstock.changes.reads import Reads
 from penstock.changes.report import Merged, MergeReport
 from penstock.changes.shape import Keys, Rows, Whole, shape_of
@@ -20,17 +20,18 @@ from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
 from penstock.changes.window import Between, Gap
 from penstock.columns import IGNORE, Difference, fit, of_frame
+from penstock.commits import edits
 from penstock.errors import PenstockError, StatementError
 from penstock.journal import (
-    GENERATION,
     Journal,
     Running,
     State,
     Step,
     Unrunnable,
     lost_a_race,
+    new_ledger,
     no_step,
-    note_of,
+    properties_of,
 )
 from penstock.layout import Layout
 from penstock.names import Name
@@ -89,6 +90,8 @@ def merge_changes(
 class ChangeWork:
     """Plans and runs the windows of one table."""
 
+    kind = KIND
+
     def __init__(
         self,
         lake: Lake,
@@ -109,7 +112,7 @@ class ChangeWork:
         self._reads = Reads(self.model, str(name))
         self.location = lake.location_of(name)
         self.journal: Journal[ChangePlan] = Journal(
-            self.location, lake.storage_options, lambda known, marks: commit_marks(self.runner, known, marks)
+            self.location, lake.storage_options, lambda *commit: commit_marks(self.runner, *commit)
         )
         self.report = MergeReport(shape=type(self.shape).__name__.lower())
         self.on_window: Callable[[Merged], None] = lambda window: None
@@ -150,11 +153,11 @@ class ChangeWork:
             return self._anew(number)
 
     def run(self, plan: ChangePlan, state: State) -> None:
-        if plan.replace and plan.model != self.model.digest:
+        if (plan.replace or plan.whole) and plan.model != self.model.digest:
             # It was left by a run that failed; what it would say of the table's SQL is not so any more.
             self._followed.look_again()
             raise Unrunnable("the model's SQL is another since it was planned")
-        note = note_of(plan)
+        note = state.note(plan.number)
         self._running = Running(plan, note)
         self._happened, self._misfits = {}, []
         if not plan.rows and not plan.columns:
@@ -168,7 +171,7 @@ class ChangeWork:
                 elif plan.rows or plan.whole:
                     self._merge_safely(plan, change, views, note, state)
                 else:
-                    self._fit(change, views)
+                    self._fit(change, views, state)
                     self.journal.commit_empty(plan.number, state, note=note)
         except PenstockError as error:
             if isinstance(error, StatementError) and (lost_a_race(error.condition) or error.is_cancelled):
@@ -189,11 +192,12 @@ class ChangeWork:
     def _anew(self, number: int) -> ChangePlan:
         model = self.model.digest
         key = self.source.unique_key
-        return ChangePlan(number, number, self._followed.anew(), replace=True, model=model, built=model, key=key)
+        spans, ledger = self._followed.anew(), new_ledger()
+        return ChangePlan(number, number, spans, replace=True, model=model, built=model, key=key, ledger=ledger)
 
     def _next(self, number: int, state: State) -> ChangePlan | None:
         assert state.mark is not None
-        last = self.journal.plan(state.mark, self)
+        last = self.journal.plan(state.mark, state, self)
         if last is None:
             raise PenstockError(
                 f"The table has the mark {state.mark}, and its plan is not there",
@@ -221,6 +225,7 @@ class ChangeWork:
             model=self.model.digest,
             built=last.made_by(void=state.last_is_void),
             key=self.source.unique_key,
+            ledger=state.ledger,
         )
 
     def _refuse_other_key(self, last: ChangePlan) -> None:
@@ -263,9 +268,8 @@ class ChangeWork:
                 f"The SQL of {self.name}, or of a view that it reads, has changed since the table was built: rows that "
                 "do not change keep what the old SQL made; run with --full-refresh"
             )
-        assert state.table is not None
-        if edits := self.journal.edits_by_others(state.table):
-            self._warn(f"{self.name} was changed by others: {', '.join(edits)}; --full-refresh builds it anew")
+        if changed := edits(list(state.others), appends=True):
+            self._warn(f"{self.name} was changed by others: {', '.join(changed)}; --full-refresh builds it anew")
 
     # Running
 
@@ -290,7 +294,7 @@ class ChangeWork:
             if example is not None:
                 raise merge.not_unique(self.source.unique_key, example[0], str(self.name))
         # A row's change is not to write its whole file anew, where the user does not say otherwise.
-        properties = {BY_ROW: "true"} | self.table.properties | {GENERATION: str(plan.number)}
+        properties = {BY_ROW: "true"} | self.table.properties | properties_of(plan)
         clauses = self.table.with_properties(properties).clauses()
         text = merge.checked(query, self.source.unique_key)
         self.lake.create_schema(self.name.schema)
@@ -311,7 +315,7 @@ class ChangeWork:
         return self._explained(error, plan) is not error
 
     def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str, state: State) -> None:
-        columns = self._fit(change, views)
+        columns = self._fit(change, views, state)
         key, query = self.source.unique_key, change.source(views, columns)
         if isinstance(change.shape, Whole):
             self._step("write")
@@ -328,10 +332,11 @@ class ChangeWork:
         text = merge.statement(self.name.sql, source, key, columns, within=within)
         self.runner.run(text, self._conf(plan, note))
 
-    def _fit(self, change: merge.Change, views: Views) -> list[Column]:
+    def _fit(self, change: merge.Change, views: Views, state: State) -> list[Column]:
         """The columns that the model fills, after the table was made to have them as `on_schema_change` says."""
         made = self._check_query(change.new(views))
-        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner)
+        note = state.note("columns")
+        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner, note)
         wanted = Difference(made, columns).retyped
         misfits = [column for column in columns if column.name in wanted]
         self._misfits = [
@@ -473,13 +478,12 @@ class ChangeWork:
         self._forget_old_plans(state)
 
     def _forget_old_plans(self, state: State) -> None:
-        """Only the newest committed plan is ever read; some more are kept for people."""
+        """Only the newest committed plan is ever read; some more of this generation are kept for people."""
         assert state.mark is not None
-        old = state.mark - _KEPT_PLANS
-        if old >= 0 and self.journal.storage.exists(self.journal.path_of(old)):
-            for number in self.journal.records().plans:
-                if number <= old:
-                    self.journal.storage.delete(self.journal.path_of(number))
+        kept = max(state.generation, state.mark - _KEPT_PLANS + 1)
+        for number in sorted(self.journal.records().plans):
+            if number < kept:
+                self.journal.storage.delete(self.journal.path_of(number))
 
     def _warn(self, text: str) -> None:
         self._warned(text)

@@ -16,16 +16,16 @@ from penstock.columns import APPEND, SYNC, Difference, of_frame, reshape
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Shape
 from penstock.files.ledger import Ledger
-from penstock.files.listing import Listings, none
+from penstock.files.listing import Listings, matching, none
 from penstock.files.model import Model
-from penstock.files.plan import KEY, QUARANTINED, RECORDS, REPLACED, SKIPPED, FilePlan
+from penstock.files.plan import KEY, KIND, LINES, QUARANTINED, RECORDS, REPLACED, SKIPPED, FilePlan, without
 from penstock.files.progress import Progress
 from penstock.files.reading import BadFiles, Reader, Reading, Request
-from penstock.files.report import Batch, IngestReport
+from penstock.files.report import Batch, IngestReport, count
+from penstock.files.roots import Roots, below
 from penstock.files.selection import Selection, Selector, set_aside
 from penstock.files.source import FileSource
 from penstock.journal import (
-    GENERATION,
     Journal,
     Lost,
     Running,
@@ -33,12 +33,14 @@ from penstock.journal import (
     Step,
     Unrunnable,
     lost_a_race,
+    new_ledger,
     no_step,
-    note_of,
+    properties_of,
 )
 from penstock.jvm import java_class
 from penstock.layout import Layout, literal
 from penstock.names import Name
+from penstock.relations import digest
 from penstock.storage import Storage, is_uri
 from penstock.table import MARK
 from penstock.transaction import Transaction, commit_marks, on_sql
@@ -91,6 +93,8 @@ def ingest(
 class FileWork:
     """Plans and runs the batches of one table."""
 
+    kind = KIND
+
     def __init__(
         self,
         lake: Lake,
@@ -110,7 +114,7 @@ class FileWork:
         self.table = table
         self.location = lake.location_of(name)
         self.journal: Journal[FilePlan] = Journal(
-            self.location, lake.storage_options, lambda known, marks: commit_marks(self.runner, known, marks)
+            self.location, lake.storage_options, lambda *commit: commit_marks(self.runner, *commit)
         )
         self.report = IngestReport()
         self.on_batch: Callable[[Batch], None] = lambda batch: None
@@ -124,6 +128,9 @@ class FileWork:
         self._reader = Reader(name, source, model, lambda: self.runner)
         self._progress = Progress(str(name))
         self._selection: Selection | None = None
+        self._roots = Roots.first(source.source_roots, source.roots_as_written)
+        self._tidied: int | None = None
+        """The mark when a batch was last settled; None before that."""
         self._bad: dict[str, str] = {}
         self._relist = False
         self._void_reason: str | None = None
@@ -157,11 +164,14 @@ class FileWork:
         return FilePlan.from_bytes(number, data, where)
 
     def propose(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
+        if state.table is not None and state.mark is None and not replace:
+            return self._claim(number)
+        replaced_by_another = not replace and not self._ledger.covers(state) and not self._has_made(state)
         added = none(RECORDS) if replace else self._ledger.follow(state)
         self._settle(state, tidy=not replace)
         if self.max_batches is not None and len(self.report.batches) >= self.max_batches:
             return None
-        if self._selection is None:
+        if self._selection is None or replaced_by_another:
             self._look(state, replace=replace)
         else:
             self._selection.remove(added)
@@ -170,12 +180,12 @@ class FileWork:
 
     def run(self, plan: FilePlan, state: State) -> None:
         read = plan.read
-        if read.num_rows == 0 and not plan.replace:
-            self.journal.commit_empty(plan.number, state)
-            self._running = Running(plan)
+        if read.num_rows == 0:
+            self._run_without_files(plan, state)
             return
-        running = Running(plan, note_of(plan))
-        self._refuse_changed(read)
+        running = Running(plan, state.note(plan.number))
+        self._refuse_other_files(plan)
+        self._refuse_changed(plan)
         if self._reading is None or self._reading[0] is not plan:
             self._read(plan, state)
         assert self._reading is not None
@@ -188,28 +198,79 @@ class FileWork:
         except StatementError as error:
             if lost_a_race(error.condition):
                 raise
-            self._refuse_changed(read)
+            self._refuse_changed(plan)
             self._refuse_bad(plan, state)
             raise
         finally:
             reading.drop(self.runner)
         self._step("committed")
 
+    def _run_without_files(self, plan: FilePlan, state: State) -> None:
+        if not plan.replace:
+            self.journal.commit_empty(plan.number, state)
+        elif state.table is not None and state.mark is None:
+            self.journal.claim(plan, state)
+        else:
+            raise Unrunnable("the empty table that it was to take over is not there any more")
+        self._running = Running(plan)
+
     # Planning
+
+    def _has_made(self, state: State) -> bool:
+        """Whether the last plan that was run is the one that began the table's ledger."""
+        return self._running is not None and self._running.plan.number == state.generation
+
+    def _claim(self, number: int) -> FilePlan:
+        """The plan by which an empty table that others made becomes ours, as it is; batches come after it."""
+        return FilePlan(
+            number=number,
+            generation=number,
+            lines=none(LINES),
+            replace=True,
+            roots=self._roots,
+            ledger=new_ledger(),
+            model=digest(self.model.text),
+        )
 
     def _look(self, state: State, *, replace: bool) -> None:
         """List the roots, and sort out what is there."""
-        listed = self._listings.of(self.source.source_roots, fresh=self._relist)
+        source, first = self.source, replace or state.mark is None
+        listed = self._listings.of(source.source_roots, fresh=self._relist)
         self._relist = False
-        known = none(RECORDS) if replace else self._ledger.records
-        first = replace or state.mark is None
-        self._selection = self._selector.select(listed, known, state.table, self._bad, first=first)
+        known = none(RECORDS) if first else self._ledger.records
+        if first or not self._ledger.roots.roots:
+            self._roots = Roots.first(source.source_roots, source.roots_as_written)
+        else:
+            self._roots = self._follow_moves(self._ledger.roots, listed, known)
+        self._roots.check(str(self.name))
+        self._selection = self._selector.select(listed, self._roots, known, state.table, self._bad, first=first)
         self.report.waiting = self._selection.waiting
+
+    def _follow_moves(self, before: Roots, listed: pa.Table, known: pa.Table) -> Roots:
+        """The roots as the ledger knows them; a new one with files that came in from another is as `on_moved_root` says."""
+        roots = before.then(self.source.source_roots, self.source.roots_as_written or self.source.source_roots)
+        for root in roots.unknown_to(before):
+            new = below(without(roots.identify(listed), known), roots.name_of(root))
+            for name in dict.fromkeys(map(before.name_of, before.roots)):
+                same = new.num_rows - without(new, below(known, name)).num_rows
+                if same == 0 or self.source.on_moved_root == "ingest":
+                    continue
+                if self.source.on_moved_root == "fail":
+                    raise PenstockError(
+                        f"{count(same, 'file')} below {root} came in from {name} already, by path, time and size: "
+                        "the folder was moved or copied",
+                        where=str(self.name),
+                        fix="Set `on_moved_root: accept` where it was moved (the files are those that are in), or "
+                        "`on_moved_root: ingest` to bring them in as new ones.",
+                    )
+                roots = roots.moved(root, name)
+                break
+        return roots
 
     def _next_plan(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
         assert self._selection is not None
         files, aside = self._selection.backlog.head(), self._selection.aside
-        made = replace or state.table is None
+        made = replace or state.mark is None
         if files.num_rows == 0 and (made or aside.num_rows == 0):
             # Without a file to read there is nothing that a table could be made from.
             if replace and state.table is not None:
@@ -221,8 +282,10 @@ class FileWork:
             generation=number if made else state.generation,
             lines=pa.concat_tables([files, aside]),
             replace=made,
-            roots=self.source.source_roots,
-            voided=voided if state.last_is_void else None,
+            roots=self._roots,
+            voided=voided if state.last_is_void and not made else None,
+            ledger=new_ledger() if made else state.ledger,
+            model=digest(self.model.text),
         )
 
     # Reading
@@ -236,7 +299,7 @@ class FileWork:
             except BadFiles as error:
                 plan = self._set_aside(plan, error)
                 continue
-            self._drop_columns(reading)
+            self._drop_columns(reading, state)
             if self._reading is not None:
                 self._reading[1].drop(self.runner)
             plan = replace(plan, schema=reading.shape.schema, folders=reading.shape.folders, format=reading.format)
@@ -248,8 +311,8 @@ class FileWork:
         if known is None and not plan.replace and self._ledger.schema is not None:
             known = Shape(self._ledger.schema, self._ledger.folders)
         return Request(
-            paths=tuple(files["path"].to_pylist()),
-            roots=plan.roots,
+            paths=tuple(plan.roots.locate(files)["path"].to_pylist()),
+            roots=plan.roots.roots,
             format=plan.format,
             shape=None if plan.schema is None else Shape(plan.schema, plan.folders),
             known=known,
@@ -263,7 +326,7 @@ class FileWork:
         files = self._selection.backlog.second()
         if files.num_rows == 0:
             return
-        unplanned = replace(plan, schema=None, folders=(), format=None, roots=self.source.source_roots)
+        unplanned = replace(plan, schema=None, folders=(), format=None, roots=self._roots)
         request = self._request(files, state, unplanned, Shape(plan.schema, plan.folders))
         if self._helper is None:
             self._helper = ThreadPoolExecutor(1, "penstock-ahead")
@@ -282,22 +345,21 @@ class FileWork:
         reading.drop(self.runner)
         return None
 
-    def _drop_columns(self, reading: Reading) -> None:
+    def _drop_columns(self, reading: Reading, state: State) -> None:
         """Under `sync_all_columns` the table loses what the SELECT no longer makes, before the batch comes in."""
         columns = reading.request.columns
         if self.source.on_schema_change != SYNC or columns is None or reading.request.shape is not None:
             return
         if gone := Difference(of_frame(reading.frame), columns).gone:
             reading.drop(self.runner)
-            reshape(self.lake, self.name, add={}, remove=gone, runner=self.runner)
+            reshape(self.lake, self.name, add={}, remove=gone, runner=self.runner, note=state.note("columns"))
             raise Lost(f"the columns {', '.join(gone)} were dropped")
 
     # Writing
 
     def _write(self, plan: FilePlan, reading: Reading, note: str, state: State) -> None:
         if plan.replace:
-            properties = {GENERATION: str(plan.number)}
-            clauses = self.table.with_properties(properties).clauses()
+            clauses = self.table.with_properties(properties_of(plan)).clauses()
             text = f"create or replace table {self.name.sql}\n{clauses}\nas\n{reading.query}"
             self.lake.create_schema(self.name.schema)
             self.runner.run(text, on_sql(MARK, plan.number, note))
@@ -309,8 +371,6 @@ class FileWork:
             if replaced:
                 self._overwrite(plan, reading.frame, replaced, note, merge)
                 return
-            if state.mark is not None and state.mark >= plan.number:
-                raise Lost(f"{plan.number} is in already")
             transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
             transaction.append(reading.frame, {MARK: plan.number}, note, merge_schema=merge, step=self._step)
 
@@ -319,7 +379,9 @@ class FileWork:
         options = {"txnAppId": MARK, "txnVersion": str(plan.number), "userMetadata": note}
         if merge:
             options["mergeSchema"] = "true"
-        uris = ", ".join(literal(self._uri(path)) for path in replaced)
+        # The earlier rows may have come from the same file by another spelling of its root.
+        places = [place for path in replaced for place in plan.roots.spellings(path)]
+        uris = ", ".join(literal(self._uri(place)) for place in places)
         writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", f"source_file_uri in ({uris})")
         # The batch's other files are new, and so not of those that are replaced.
         with self.runner.configured({"spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false"}):
@@ -336,9 +398,20 @@ class FileWork:
 
     # What went wrong with a file
 
-    def _refuse_changed(self, files: pa.Table) -> None:
+    def _refuse_other_files(self, plan: FilePlan) -> None:
+        """A plan to make the table may be left of a run with another config: it is not to bring in what this one has not."""
+        if not plan.replace:
+            return
+        files = plan.roots.locate(plan.read)
+        for path in files["path"].to_pylist():
+            if not any(path.startswith(root.rstrip("/") + "/") for root in self.source.source_roots):
+                self._start_over(f"{path} is below none of the roots that the model has now")
+        if matching(files, self.source).num_rows < files.num_rows:
+            self._start_over("it has files that the model's patterns leave out now")
+
+    def _refuse_changed(self, plan: FilePlan) -> None:
         """A plan is of the files as they were listed: where one is another now, or gone, nothing is read."""
-        for path, why in self._changed(files).items():
+        for path, why in self._changed(plan.roots.locate(plan.read)).items():
             self._start_over(f"{path} {why} after it was planned")
 
     def _changed(self, files: pa.Table) -> dict[str, str]:
@@ -369,13 +442,14 @@ class FileWork:
         if self.source.on_bad_file != "quarantine":
             return
         if bad := self._reader.unreadable(self._request(plan.read, state, plan)):
-            self._bad |= bad
+            self._bad |= {plan.roots.known_as(path): reason for path, reason in bad.items()}
             self._start_over(str(BadFiles(bad)))
 
     def _set_aside(self, plan: FilePlan, error: BadFiles) -> FilePlan:
         """The plan with its unreadable files recorded as such; it has not been written yet."""
-        self._bad |= error.files
-        bad = pc.is_in(plan.lines["path"], pa.array(list(error.files), pa.string()))
+        found = {plan.roots.known_as(path): reason for path, reason in error.files.items()}
+        self._bad |= found
+        bad = pc.is_in(plan.lines["path"], pa.array(list(found), pa.string()))
         plan = replace(
             plan,
             lines=pa.concat_tables([plan.lines.filter(pc.invert(bad)), set_aside(plan.lines.filter(bad), self._bad)]),
@@ -396,6 +470,7 @@ class FileWork:
     def _settle(self, state: State, *, tidy: bool) -> None:
         """Tell what came in, and keep the ledger small; all of it may be lost."""
         self.report.version = None if state.table is None else state.table.version
+        before, self._tidied = self._tidied, -1 if state.mark is None else state.mark
         running, self._running = self._running, None
         if running is not None and state.table is not None and state.mark is not None:
             plan = running.plan
@@ -404,14 +479,15 @@ class FileWork:
         if not tidy or state.table is None or state.mark is None:
             return
         self._summarize(state)
-        if running is not None:
+        if before is not None and before != state.mark:
+            # Cancelled plans count too: they are records as well.
             source = self.source
             self._ledger.tidy(state, source.source_compaction_interval, source.source_retention_files, self._step)
 
     def _tell(self, running: Running[FilePlan], state: State) -> None:
         plan = running.plan
         self.report.skipped += plan.with_status(SKIPPED).num_rows
-        for row in plan.with_status(QUARANTINED).to_pylist():
+        for row in plan.roots.locate(plan.with_status(QUARANTINED)).to_pylist():
             self.report.quarantined[row["path"]] = row["reason"]
             self._warn(f"{row['path']} can't be read and was left out: {row['reason']}")
         if not running.note:

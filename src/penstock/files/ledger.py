@@ -6,7 +6,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 from penstock.errors import NotFound, PenstockError
 from penstock.files.listing import none
 from penstock.files.plan import RECORDS, FilePlan
-from penstock.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step
+from penstock.files.roots import Roots
+from penstock.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step, check_format
 from penstock.storage import join
 
 log = logging.getLogger("penstock.files")
@@ -24,6 +25,8 @@ log = logging.getLogger("penstock.files")
 _HEADER = b"penstock"
 _TIER = 10
 _ATTEMPTS = 5
+_LARGE = 100_000
+"""Lines: a plan of more takes seconds to read, and is compacted by itself."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,18 @@ class Compaction:
     folders: tuple[str, ...]
     format: str | None
     voided: int | None = None
-    """The number before the span, where that was given up: its own plan does not know it."""
+    """The number before the span, where that was cancelled: its own plan does not know it."""
+    ledger: str | None = None
+    """The table's life that it belongs to."""
+    roots: Roots | None = None
+    """Those of the newest plan in it; None in compactions of 0.1.0, which do not tell them."""
 
     def to_bytes(self, generation: int) -> bytes:
         header = {
             "format_version": FORMAT,
+            "ledger": self.ledger,
             "generation": generation,
+            **(self.roots or Roots()).to_header(),
             "first": self.span.first,
             "last": self.span.last,
             "schema": self.schema,
@@ -68,13 +77,7 @@ class Compaction:
             # Not read_table, which imports pandas: half a second of a run that finds nothing new.
             table = pq.ParquetFile(pa.BufferReader(data)).read()
             header = json.loads((table.schema.metadata or {})[_HEADER])
-            version = header["format_version"]
-            if version != FORMAT:
-                raise PenstockError(
-                    f"This compaction has format {version}, and only {FORMAT} is known here",
-                    where=where,
-                    fix="Upgrade dbt-penstock.",
-                )
+            check_format(header, where)
             return cls(
                 Span(header["first"], header["last"]),
                 table.select(RECORDS.names).cast(RECORDS),
@@ -82,6 +85,8 @@ class Compaction:
                 tuple(header.get("folders") or ()),
                 header.get("source_format"),
                 header.get("voided"),
+                header.get("ledger"),
+                None if header["format_version"] == 1 else Roots.from_header(header),
             )
         except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
             raise PenstockError(
@@ -97,16 +102,19 @@ class Ledger:
 
     def __init__(self, journal: Journal[FilePlan]) -> None:
         self._journal = journal
-        self._generation: int | None = None
+        self._life: tuple[str | None, int] | None = None
+        """The ledger and the generation that was read."""
         self._parts: list[pa.Table] = []
         self._last = -1
         """The last number that `records` covers."""
         self._void: int | None = None
-        """The number before the oldest one read, where that was given up."""
+        """The number before the oldest one read, where that was cancelled."""
         self._spans: dict[int, Span] = {}
         self.schema: dict[str, Any] | None = None
         self.folders: tuple[str, ...] = ()
         self.format: str | None = None
+        self.roots = Roots()
+        """The roots of the newest plan."""
 
     @property
     def records(self) -> pa.Table:
@@ -116,18 +124,23 @@ class Ledger:
         """Read what was committed since the last call, or all of it on the first; returns what was added."""
         if state.mark is None:
             return none(RECORDS)
-        if self._generation != state.generation:
-            self._generation, self._parts, self._last = state.generation, [], state.generation - 1
+        if not self.covers(state):
+            self._life, self._parts, self._last = (state.ledger, state.generation), [], state.generation - 1
+            self.roots = Roots()
         parts = self._read(Span(self._last + 1, state.mark), state)
         self._parts += parts
         self._last = state.mark
         return pa.concat_tables(parts) if parts else none(RECORDS)
 
+    def covers(self, state: State) -> bool:
+        """Whether what was read so far is of the table as it is now, and not of one before a refresh."""
+        return self._life == (state.ledger, state.generation)
+
     def _read(self, span: Span, state: State) -> list[pa.Table]:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                # A single plan is the common case, and is read without looking around.
-                alone = span.last <= span.first and attempt == 1
+                # The plan that was just committed is read without looking around.
+                alone = span.last <= span.first and attempt == 1 and bool(self._parts)
                 return list(self._read_once(span, state, None if alone else self._journal.records()))
             except NotFound as error:
                 # Another run may have compacted and tidied up between our listing and our reading; and beyond the
@@ -144,11 +157,11 @@ class Ledger:
         void = state.void if state.last_is_void else None
         newest = True
         while number >= span.first:
-            if records is not None and number in records.compactions:
-                found = self._compaction(number)
+            if records is not None and number in records.compactions and (found := self._compaction(number, state)):
                 if newest:
                     self.schema, self.folders, self.format = found.schema, found.folders, found.format
-                inside = found.records
+                    self.roots = found.roots or self._roots_of_0_1_0(number, state)
+                inside = found.records if found.roots is not None else self.roots.identify(found.records)
                 if found.span.first < span.first:
                     inside = inside.filter(pc.greater_equal(inside["batchId"], span.first - state.generation))
                 yield inside
@@ -157,11 +170,16 @@ class Ledger:
             plan = self._plan(number, state)
             if newest:
                 self.schema, self.folders, self.format = plan.schema, plan.folders, plan.format
+                self.roots = plan.roots
             if number != void:
                 yield plan.records()
             void = plan.voided[0] if plan.voided is not None else None
             number, newest = number - 1, False
         self._void = void
+
+    def _roots_of_0_1_0(self, number: int, state: State) -> Roots:
+        """Its compactions do not tell their roots; the plan of the mark does, which retention keeps."""
+        return self.roots if self.roots.roots else self._plan(number, state).roots
 
     def _plan(self, number: int, state: State) -> FilePlan:
         path = self._journal.path_of(number)
@@ -174,16 +192,29 @@ class Ledger:
                 where=where,
                 fix="Put the file back from a backup, or run with --full-refresh.",
             ) from error
-        return FilePlan.from_bytes(number, data, where, committed=True)
+        plan = FilePlan.from_bytes(number, data, where, committed=True)
+        if plan.ledger != state.ledger:
+            raise PenstockError(
+                f"The record of batch {number} is of another life of this table ({plan.ledger}, not {state.ledger})",
+                where=where,
+                fix="Put the right file back from a backup, or run with --full-refresh.",
+            )
+        return plan
 
-    def _compaction(self, number: int) -> Compaction:
+    def _compaction(self, number: int, state: State) -> Compaction | None:
+        """The compaction of a number; None where it is of another life of the table."""
         path = _compaction_path(number)
         found = Compaction.from_bytes(self._journal.storage.read(path), join(self._journal.location, path))
+        if found.ledger != state.ledger:
+            log.debug("%s is of another life of this table (%s) and is not read", path, found.ledger)
+            return None
         self._spans[number] = found.span
         return found
 
-    def _span(self, number: int) -> Span:
-        return self._spans.get(number) or self._compaction(number).span
+    def _span(self, number: int, state: State) -> Span | None:
+        if number not in self._spans:
+            self._compaction(number, state)
+        return self._spans.get(number)
 
     # Keeping it small
 
@@ -191,6 +222,8 @@ class Ledger:
         """Compact where that is due, then remove the oldest files that a compaction covers."""
         if state.mark is None or state.mark < state.generation:
             return
+        if any(part.num_rows > _LARGE for part in self._parts[-1:]):
+            self._compact(Span(state.mark, state.mark), state)
         done = state.mark - state.generation + 1
         due = state.generation + done // interval * interval - 1
         if due < state.generation:
@@ -212,13 +245,15 @@ class Ledger:
     def _compact(self, span: Span, state: State, *, whole: bool = False) -> None:
         for other in sorted(self._journal.records().compactions, reverse=True):
             # One that reaches further down holds what its plans, gone by now, do not.
-            if span.first <= other < span.last and self._span(other).first < span.first:
-                span = Span(self._span(other).first, span.last)
+            if span.first <= other < span.last:
+                reach = self._span(other, state)
+                if reach is not None and reach.first < span.first:
+                    span = Span(reach.first, span.last)
         reader = Ledger(self._journal)
-        reader._generation, reader._last = state.generation, span.first - 1
+        # Paths of 0.1.0 are spelled as the newest plan's aliases say.
+        reader.roots = self.roots
         void = state.void if span.last == state.mark else self._void_below(span.last, state)
-        upto = State(state.table, span.last, void, state.generation)
-        parts = reader._read(span, upto)
+        parts = reader._read(span, replace(state, mark=span.last, void=void))
         compaction = Compaction(
             span,
             pa.concat_tables(parts) if parts else none(RECORDS),
@@ -226,6 +261,8 @@ class Ledger:
             reader.folders,
             reader.format,
             reader._void,
+            state.ledger,
+            reader.roots,
         )
         path, data = _compaction_path(span.last), compaction.to_bytes(state.generation)
         if whole:
@@ -240,6 +277,7 @@ class Ledger:
         return None if voided is None else voided[0]
 
     def _retain(self, state: State, keep: int, records: Records, step: Step) -> None:
+        records = self._forget_earlier(state, records)
         total = len(records.plans) + len(records.compactions)
         if total <= keep:
             return
@@ -256,19 +294,30 @@ class Ledger:
             step("retention")
             self._journal.storage.delete(path)
 
+    def _forget_earlier(self, state: State, records: Records) -> Records:
+        """Remove the records of earlier generations, and of earlier lives of the table: no run reads them."""
+        plans = {number for number in records.plans if number < state.generation}
+        compactions = {number for number in records.compactions if number < state.generation}
+        if plans or compactions:
+            log.debug("%d records of before generation %d are removed", len(plans | compactions), state.generation)
+        for path in [*map(self._journal.path_of, sorted(plans)), *map(_compaction_path, sorted(compactions))]:
+            self._journal.storage.delete(path)
+        return Records(records.plans - plans, records.compactions - compactions)
+
     def _covered(self, state: State, records: Records) -> tuple[list[tuple[int, int, str]], Span | None]:
         """The record files that are not needed to read the ledger, and the newest compaction that is."""
         assert state.mark is not None
-        needless = [(number, 0, self._journal.path_of(number)) for number in records.plans if number < state.generation]
-        needless += [
-            (number, 1, _compaction_path(number)) for number in records.compactions if number < state.generation
-        ]
+        needless: list[tuple[int, int, str]] = []
         number, newest = state.mark, None
         while number >= state.generation:
             if number not in records.compactions:
                 number -= 1
                 continue
-            span = self._span(number)
+            span = self._span(number, state)
+            if span is None:
+                needless.append((number, 1, _compaction_path(number)))
+                number -= 1
+                continue
             newest = newest or span
             # The plan of the mark itself stays: it says what the files were read as.
             needless += [

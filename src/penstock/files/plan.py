@@ -16,6 +16,7 @@ import pyarrow.json
 
 from penstock.errors import PenstockError
 from penstock.files.listing import FILES, none
+from penstock.files.roots import Roots
 from penstock.journal import FORMAT, check_header
 
 INGESTED, REPLACED, SKIPPED, QUARANTINED = "ingested", "replaced", "skipped", "quarantined"
@@ -26,16 +27,18 @@ LINES = pa.schema([*FILES, ("status", pa.string()), ("reason", pa.string())])
 RECORDS = pa.schema([*FILES, ("batchId", pa.int64()), ("batchProcessingTime", pa.int64()), *list(LINES)[3:]])
 """A line of the ledger, in a plan and in a compaction alike."""
 KEY = ["path", "modificationTime", "size"]
+KIND = "files"
+_CHUNK = 10_000
 
 
 @dataclass(frozen=True)
 class FilePlan:
-    """One batch. Once it is written it is run as it stands, or given up as a whole."""
+    """One batch. Once it is written it is run as it stands, or cancelled as a whole."""
 
     number: int
     generation: int
     lines: pa.Table
-    """The files, with what becomes of each."""
+    """The files, by the names that the ledger knows them by, with what becomes of each."""
     replace: bool = False
     """Whether it makes the table, or makes it anew."""
     schema: dict[str, Any] | None = None
@@ -43,9 +46,13 @@ class FilePlan:
     folders: tuple[str, ...] = ()
     """The columns that come from folder names (`day=…/`)."""
     format: str | None = None
-    roots: tuple[str, ...] = ()
+    roots: Roots = field(default_factory=Roots)
     voided: tuple[int, str] | None = None
-    """The number before this one, and why it was given up, where it was."""
+    """The number before this one, and why it was cancelled, where it was."""
+    ledger: str | None = None
+    """The table's life that it belongs to, or begins."""
+    model: str = ""
+    """A digest of the SQL that it was planned for."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
 
     @property
@@ -75,7 +82,8 @@ class FilePlan:
     def to_bytes(self) -> bytes:
         header = {
             "format_version": FORMAT,
-            "kind": "files",
+            "kind": KIND,
+            "ledger": self.ledger,
             "number": self.number,
             "generation": self.generation,
             "batchId": self.batch_id,
@@ -83,23 +91,31 @@ class FilePlan:
             "files": self.lines.num_rows,
             "time": self.time,
             "source_format": self.format,
-            "roots": list(self.roots),
+            **self.roots.to_header(),
             "folders": list(self.folders),
             "schema": self.schema,
+            "model": self.model,
             "voided": None if self.voided is None else {"number": self.voided[0], "reason": self.voided[1]},
         }
-        lines = [
-            {key: value for key, value in line.items() if value is not None} for line in self.records().to_pylist()
-        ]
-        return b"".join(json.dumps(item, ensure_ascii=False).encode() + b"\n" for item in [header, *lines])
+        out = io.BytesIO()
+        out.write(_line(header))
+        records = self.records()
+        # By chunks: the first plan of a table may record a million files that came before `starting_timestamp`.
+        for start in range(0, records.num_rows, _CHUNK):
+            for line in records.slice(start, _CHUNK).to_pylist():
+                out.write(_line({key: value for key, value in line.items() if value is not None}))
+        return out.getvalue()
 
     @classmethod
     def from_bytes(cls, number: int, data: bytes, where: str, *, committed: bool = False) -> FilePlan:
         head, _, body = data.partition(b"\n")
         try:
             header = json.loads(head)
-            check_header(header, number, "files", where)
+            check_header(header, number, KIND, where)
+            roots = Roots.from_header(header)
             records = _lines(body)
+            if header["format_version"] == 1:
+                records = roots.identify(records)
             if records.num_rows != header["files"]:
                 raise ValueError(f"it has {records.num_rows} of {header['files']} lines")
             voided = header.get("voided")
@@ -111,8 +127,10 @@ class FilePlan:
                 schema=header.get("schema"),
                 folders=tuple(header.get("folders") or ()),
                 format=header.get("source_format"),
-                roots=tuple(header.get("roots") or ()),
+                roots=roots,
                 voided=None if voided is None else (voided["number"], voided["reason"]),
+                ledger=header.get("ledger"),
+                model=header.get("model", ""),
                 time=header["time"],
             )
         except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -123,6 +141,10 @@ class FilePlan:
                 if committed
                 else "Its batch is not in the table: move the file away, and the files are planned anew.",
             ) from error
+
+
+def _line(item: dict[str, Any]) -> bytes:
+    return json.dumps(item, ensure_ascii=False).encode() + b"\n"
 
 
 def _repeat(number: int, size: int) -> pa.Array:

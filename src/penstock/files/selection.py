@@ -14,6 +14,7 @@ from penstock.errors import PenstockError
 from penstock.files.listing import matching, none
 from penstock.files.plan import INGESTED, LINES, QUARANTINED, READ, REPLACED, SKIPPED, Backlog, lines, without
 from penstock.files.report import count
+from penstock.files.roots import Roots
 from penstock.files.source import FileSource
 from penstock.names import Name
 from penstock.table import Table
@@ -45,11 +46,18 @@ class Selector:
     source: FileSource
 
     def select(
-        self, listed: pa.Table, known: pa.Table, table: Table | None, bad: Mapping[str, str], *, first: bool
+        self,
+        listed: pa.Table,
+        roots: Roots,
+        known: pa.Table,
+        table: Table | None,
+        bad: Mapping[str, str],
+        *,
+        first: bool,
     ) -> Selection:
         """Take out what is known, what is not wanted, what is not to be read and what must wait."""
         source = self.source
-        files = matching(without(listed, known), source)
+        files = roots.identify(matching(roots.locate(without(roots.identify(listed), known)), source))
         if files.num_rows == 0:
             # The common case, and one that must stay cheap.
             return Selection(Backlog(lines(files, INGESTED), source.max_files_per_trigger, None), none(LINES))

@@ -11,12 +11,14 @@ from typing import Any
 from penstock.checks import Check, checked, one_of, positive
 from penstock.columns import IGNORE, POLICIES
 from penstock.errors import PenstockError
+from penstock.files.roots import spelled
 from penstock.settings import unknown_keys
 from penstock.storage import normalize
 
 FORMATS = ("parquet", "csv", "json", "orc", "avro", "text", "binaryFile")
 REWRITTEN = ("fail", "skip", "ingest", "replace")
 BAD = ("fail", "quarantine")
+MOVED = ("fail", "accept", "ingest")
 ALIASES = {"roots": "source_roots", "ss_source_path": "source_roots", "scope_columns": "source_columns"}
 
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -65,12 +67,16 @@ class FileSource:
     source_retention_files: int = 100
     on_rewritten_file: str = "fail"
     on_bad_file: str = "fail"
+    on_moved_root: str = "fail"
+    """What follows when a new root holds files that came in from another: an error, the same files, or new ones."""
     rescued_data_column: str | None = None
     on_schema_change: str = IGNORE
+    roots_as_written: tuple[str, ...] = field(default=(), metadata={"is_key": False})
+    """`source_roots` as the config has them, relative ones too."""
 
     @classmethod
     def known(cls) -> list[str]:
-        return [item.name for item in fields(cls)]
+        return [item.name for item in fields(cls) if item.metadata.get("is_key", True)]
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any], *, base: str | None = None, where: str | None = None) -> FileSource:
@@ -93,7 +99,10 @@ class FileSource:
             problems.append("`rescued_data_column` is for csv and json: other formats carry their own schema")
         if problems:
             raise PenstockError("The file source is not right: " + "; ".join(problems), where=where)
-        values["source_roots"] = tuple(dict.fromkeys(normalize(root, base) for root in values["source_roots"]))
+        roots: dict[str, str] = {}
+        for written in values["source_roots"]:
+            roots.setdefault(spelled(normalize(written, base)), written)
+        values["source_roots"], values["roots_as_written"] = tuple(roots), tuple(roots.values())
         return cls(**values)
 
 
@@ -227,6 +236,7 @@ _CHECKS: dict[str, Check] = {
     "source_retention_files": positive,
     "on_rewritten_file": one_of(*REWRITTEN),
     "on_bad_file": one_of(*BAD),
+    "on_moved_root": one_of(*MOVED),
     "rescued_data_column": _name,
     "on_schema_change": one_of(*POLICIES),
 }

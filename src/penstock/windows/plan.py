@@ -19,9 +19,11 @@ from penstock.windows.window import NONE, Ranges, Window
 _FOLDER = f"{LEDGER_FOLDER}/windows"
 _STAMP = "%Y%m%dT%H%M%SZ"
 _NAME = re.compile(r"(\d{8}T\d{6}Z)_(\d{8}T\d{6}Z)")
+_OF_A_GENERATION = re.compile(rf"{_FOLDER}/\d+/{_NAME.pattern}")
 _MOST = 100
 """More records than this are made into fewer; more plans than this are not kept."""
 APPEND, REPLACE = "append", "replace"
+KIND = "windows"
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class WindowPlan:
     """What the run that made the table was to bring in: what of it is missing later are holes."""
     shape: dict[str, Any] | None = None
     """What the files of `@data` are read as."""
+    ledger: str | None = None
+    """The table's life that it belongs to, or begins."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
 
     @property
@@ -49,7 +53,8 @@ class WindowPlan:
     def to_bytes(self) -> bytes:
         header = {
             "format_version": FORMAT,
-            "kind": "windows",
+            "kind": KIND,
+            "ledger": self.ledger,
             "number": self.number,
             "generation": self.generation,
             "batchId": self.number - self.generation,
@@ -67,7 +72,7 @@ class WindowPlan:
     def from_bytes(cls, number: int, data: bytes, where: str) -> WindowPlan:
         try:
             header = json.loads(data.partition(b"\n")[0])
-            check_header(header, number, "windows", where)
+            check_header(header, number, KIND, where)
             whole = header["whole"]
             return cls(
                 number,
@@ -78,6 +83,7 @@ class WindowPlan:
                 Ranges.of(Window.of(*texts) for texts in header["before"]),
                 None if whole is None else Window.of(*whole),
                 header["shape"],
+                header.get("ledger"),
                 header["time"],
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -141,6 +147,12 @@ class WindowLedger:
                 where=where,
                 fix="Put the file back from a backup, or run with --full-refresh.",
             ) from error
+        if plan.ledger != state.ledger:
+            raise PenstockError(
+                f"Plan {state.mark} is of another life of this table ({plan.ledger}, not {state.ledger})",
+                where=where,
+                fix="Put the right file back from a backup, or run with --full-refresh.",
+            )
         return Known(plan.ranges.with_(recorded), plan)
 
     def record(self, window: Window, generation: int, facts: dict[str, Any]) -> None:
@@ -161,7 +173,13 @@ class WindowLedger:
             self._remove(path for _, path in records if path not in kept)
         if state.mark is not None:
             plans = sorted(number for number in self._journal.records().plans if number < state.mark)
-            self._remove(self._journal.path_of(number) for number in plans[:-_MOST])
+            earlier = [number for number in plans if number < state.generation]
+            self._remove(self._journal.path_of(number) for number in {*earlier, *plans[:-_MOST]})
+            self._remove(path for path in self._all_records() if _generation_of(path) < state.generation)
+
+    def _all_records(self) -> list[str]:
+        found = (entry.path for entry in self._journal.storage.list(_FOLDER))
+        return [path for path in found if _OF_A_GENERATION.fullmatch(path)]
 
     def _remove(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -177,6 +195,11 @@ class WindowLedger:
                 moments = (datetime.strptime(item, _STAMP).replace(tzinfo=timezone.utc) for item in stamps.groups())
                 found.append((Window(*moments), f"{folder}/{name}"))
         return found
+
+
+def _generation_of(path: str) -> int:
+    """The generation whose record lies at a path."""
+    return int(path.split("/")[-2])
 
 
 def _path(window: Window, generation: int) -> str:

@@ -87,10 +87,10 @@ class WindowRun:
         self._empty = NONE
         self._whole = span(request.windows)
         journal: Journal[WindowPlan] = Journal(target.location, target.lake.storage_options)
-        ledger, state = WindowLedger(journal), journal.state()
         found = target.lake.find(target.name)
         self._anew = request.full_refresh or (found is not None and found.kind == "view")
         """Whether the next window to come in replaces the table."""
+        ledger, state = WindowLedger(journal), journal.state(check=not self._anew)
         known = Known() if self._anew else ledger.read(state)
         self._known = known.ranges
         self._refused = self._windows_in(known)
@@ -158,13 +158,13 @@ class WindowRun:
 
     def _bring(self, windows: tuple[Window, ...], target: Target, select: Select) -> Outcome:
         job = WindowWork(target, select, self._whole, self._step, no_rows=self._request.empty)
-        state = job.journal.state()
+        state = job.journal.state(check=not self._anew)
         with self._alone(state):
             if self._request.empty and not self._anew and state.table is not None:
                 return Outcome("OK left as it is")
             if self._appends and not self._request.empty:
                 return self._append(windows, job)
-            if self._anew or state.table is None:
+            if self._anew or state.table is None or job.is_unclaimed(state):
                 return self._make(windows, job)
             job.replace(windows, state)
         return _outcome(job, windows) if job.written else Outcome("OK no files")
@@ -178,15 +178,19 @@ class WindowRun:
 
     def _make(self, windows: tuple[Window, ...], job: WindowWork) -> Outcome:
         job.make(windows, self._empty, replace=self._anew)
-        if not job.committed:
+        if not job.committed and not self._made_by_another(job):
             self._empty = self._empty.with_(windows)
             return Outcome("OK no files")
         self._anew = False
         left = tuple(window for window in windows if window not in job.done)
         if left and not self._request.empty:
-            # What was made was the unfinished plan of a run that was killed.
+            # What was made was the plan of another run, or of one that was killed.
             job.replace(left, job.journal.state())
         return _outcome(job, windows)
+
+    def _made_by_another(self, job: WindowWork) -> bool:
+        """Whether the table is there although this run has not made it."""
+        return job.superseded or (not self._anew and job.journal.state(check=False).mark is not None)
 
     def _append(self, windows: tuple[Window, ...], job: WindowWork) -> Outcome:
         over = [window for window in windows if window.end <= work.now()]

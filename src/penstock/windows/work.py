@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from penstock.columns import fit
 from penstock.errors import PenstockError
-from penstock.journal import GENERATION, Journal, State, Step, no_step, note_of
+from penstock.journal import Journal, Lost, State, Step, new_ledger, no_step, properties_of
 from penstock.layout import Layout, literal
 from penstock.names import Name, quote
 from penstock.table import MARK, Column, Table
 from penstock.transaction import commit_marks, noted, on_sql
 from penstock.windows import bounds
-from penstock.windows.plan import APPEND, REPLACE, Known, WindowLedger, WindowPlan
+from penstock.windows.plan import APPEND, KIND, REPLACE, Known, WindowLedger, WindowPlan
 from penstock.windows.select import Select
 from penstock.windows.settings import WindowSettings
 from penstock.windows.window import NONE, Ranges, Window, floor, packs, span
@@ -52,6 +52,8 @@ class Target:
 class WindowWork:
     """Brings windows into one table; one for each window that arrives."""
 
+    kind = KIND
+
     def __init__(
         self, target: Target, select: Select, whole: Window, step: Step = no_step, *, no_rows: bool = False
     ) -> None:
@@ -64,7 +66,7 @@ class WindowWork:
         self.journal: Journal[WindowPlan] = Journal(
             target.location,
             target.lake.storage_options,
-            lambda known, marks: commit_marks(target.runner, known, marks),
+            lambda *commit: commit_marks(target.runner, *commit),
         )
         self.ledger = WindowLedger(self.journal)
         self.written: list[Written] = []
@@ -72,6 +74,8 @@ class WindowWork:
         """The windows that came in by this work."""
         self.committed = False
         """Whether a plan was run."""
+        self.superseded = False
+        """Whether another run has made the table anew, planned after this one's."""
         self._no_rows = no_rows
         self._wanted: tuple[Window, ...] | None = None
         self._limit = whole.end
@@ -83,7 +87,7 @@ class WindowWork:
     def make(self, windows: tuple[Window, ...], empty: Ranges, *, replace: bool) -> None:
         """Make the table, or make it anew, out of some windows; not where they hold nothing to make it from.
 
-        `empty` are windows before these that were found to hold nothing.
+        Where another process has made it meanwhile, nothing is done: `committed` tells. `empty` are windows before these that were found to hold nothing.
         """
         self._wanted, self._empty = windows, empty
         self._drive(replace=replace)
@@ -95,7 +99,7 @@ class WindowWork:
         """
         self._limit = windows[-1].end
         self._wanted = windows if named else None
-        known = Known() if replace else self.ledger.read(self.journal.state())
+        known = Known() if replace else self.ledger.read(self.journal.state(check=False))
         if known.plan is not None and known.plan.mode != APPEND:
             raise PenstockError(
                 "This table's windows were replaced, not added, so that one that is in might be added again",
@@ -119,14 +123,14 @@ class WindowWork:
             return  # what its rows are made of is being written just now
         column = self._event_column(state.table.columns)
         where = bounds.inside(column.name, column.type, window)
-        note = note_of("window")
+        note = state.note("window")
         self._step("write")
         if self._select.is_empty(window):
             if may_hold(Table.open(self._target.location, self._target.lake.storage_options), column.name, window):
                 self._target.runner.run(f"delete from {self._target.name.sql} where {where}", noted(note))
         else:
             shape = self._select.shape(window, None if known.plan is None else known.plan.shape)
-            with self._query(window, shape, state.table) as query:
+            with self._query(window, shape, state) as query:
                 self._target.runner.replace_where(query, self._target.lake.get(self._target.name), where, note)
         self._step("committed")
         after = self._tell(note)
@@ -134,6 +138,12 @@ class WindowWork:
         self.ledger.record(window, state.generation, {"rows": sum(item.rows_inserted for item in self.written)})
         self._step("recorded")
         self._summarize(after)
+
+    def is_unclaimed(self, state: State) -> bool:
+        """Whether there is a table that others made, and that has no rows."""
+        if state.table is None or state.mark is not None:
+            return False
+        return Table.open(self._target.location, self._target.lake.storage_options).statistics().rows == 0
 
     def _drive(self, *, replace: bool) -> None:
         self._target.lake.check_writable()
@@ -145,7 +155,9 @@ class WindowWork:
         return WindowPlan.from_bytes(number, data, where)
 
     def propose(self, number: int, state: State, *, replace: bool) -> WindowPlan | None:
-        made = replace or state.table is None
+        made = replace or state.mark is None
+        if (self._mode == REPLACE or self._no_rows) and not made:
+            return None  # windows that replace carry no mark, but for the one that makes the table
         known = Known() if made else self.ledger.read(state)
         before = self._empty if made else known.ranges
         for windows in self._next(known, made=made):
@@ -164,10 +176,11 @@ class WindowWork:
             before=before,
             whole=self._whole if made or last is None else last.whole,
             shape=self._select.shape(span(windows), None if last is None else last.shape),
+            ledger=new_ledger() if made else state.ledger,
         )
 
     def run(self, plan: WindowPlan, state: State) -> None:
-        note = note_of(plan)
+        note = state.note(plan.number)
         window = span(plan.windows or self._wanted or (self._whole,))
         marks = on_sql(MARK, plan.number, note)
         self._step("write")
@@ -177,6 +190,9 @@ class WindowWork:
             self._write(plan, window, state, marks)
         self._step("committed")
         after = self._tell(note)
+        if plan.replace and after.generation > plan.number:
+            self.superseded = True
+            raise Lost("the table was made anew by another run, planned after this one")
         self.committed = True
         self.done += plan.windows
         self._summarize(after)
@@ -206,26 +222,26 @@ class WindowWork:
     def _write(self, plan: WindowPlan, window: Window, state: State, marks: Mapping[str, str]) -> None:
         target = self._target
         if plan.replace:
-            layout = target.layout.with_properties({GENERATION: str(plan.number)})
+            layout = target.layout.with_properties(properties_of(plan))
             with self._query(window, plan.shape) as query:
                 query = query if plan.windows else f"select * from (\n{query}\n) where false"
                 target.lake.create_schema(target.name.schema)
                 target.runner.run(f"create or replace table {target.name.sql}\n{layout.clauses()}\nas\n{query}", marks)
             return
         assert state.table is not None
-        with self._query(window, plan.shape, state.table) as query:
+        with self._query(window, plan.shape, state) as query:
             target.runner.run(f"insert into {target.name.sql} by name\n{query}", marks)
 
     @contextmanager
-    def _query(self, window: Window, shape: dict[str, object] | None, table: Table | None = None) -> Iterator[str]:
+    def _query(self, window: Window, shape: dict[str, object] | None, state: State | None = None) -> Iterator[str]:
         """The model over a window, each row's time checked, its columns as the table has them."""
         bound = self._select.over(window, shape)
         try:
-            yield self._checked(bound.text, window, bound.filtered, table)
+            yield self._checked(bound.text, window, bound.filtered, state)
         finally:
             bound.drop()
 
-    def _checked(self, text: str, window: Window, filtered: bool, table: Table | None) -> str:
+    def _checked(self, text: str, window: Window, filtered: bool, state: State | None) -> str:
         columns = self._target.runner.columns_of(text)
         time = self._event_column(columns)
         here = bounds.inside(time.name, time.type, window)
@@ -235,17 +251,18 @@ class WindowWork:
             says = literal(f"The model makes a row whose {time.name} lies outside of its window {window}: ")
             wrong = f"raise_error(concat({says}, coalesce(cast({made[time.name.lower()]} as string), 'null')))"
             made[time.name.lower()] = f"if({here}, {quote(time.name)}, {wrong})"
-        items = self._fitted(columns, made, table)
+        items = self._fitted(columns, made, state)
         return f"select {', '.join(items)} from (\n{text}\n)" + ("" if filtered else f" where {here}")
 
-    def _fitted(self, columns: list[Column], made: Mapping[str, str], table: Table | None) -> list[str]:
-        """Each column's expression, under the table's name and type."""
-        if table is None:
+    def _fitted(self, columns: list[Column], made: Mapping[str, str], state: State | None) -> list[str]:
+        """Each column's expression, under the table's name and type; without a state, of a table that is made."""
+        if state is None:
             return [f"{made[column.name.lower()]} as {quote(column.name)}" for column in columns]
         target = self._target
         types = {column.name.lower(): column.type for column in columns}
         items = []
-        for column in fit(target.lake, target.name, columns, self._settings.on_schema_change, target.runner):
+        policy, note = self._settings.on_schema_change, state.note("columns")
+        for column in fit(target.lake, target.name, columns, policy, target.runner, note):
             value = made[column.name.lower()]
             value = value if types[column.name.lower()] == column.type else f"cast({value} as {column.type})"
             items.append(f"{value} as {quote(column.name)}")
@@ -265,7 +282,7 @@ class WindowWork:
 
     def _tell(self, note: str) -> State:
         """What the commit did, as the log tells it, and where the table stands after it."""
-        state = self.journal.state()
+        state = self.journal.state(check=False)
         if state.table is not None and (written := Written.noted(state.table, note)) is not None:
             self.written.append(written)
         return state

@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from penstock.files import FileSource, IngestReport
 from penstock.files.ingest import FileWork
 from penstock.files.model import Model
-from penstock.journal import GENERATION, Lost
+from penstock.journal import Lost, properties_of
 from penstock.lake import connect
 from penstock.layout import Layout
 from penstock.names import Name
-from penstock.table import MARK
+from penstock.table import MARK, Table
 
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 
@@ -40,8 +40,9 @@ class RustWork(FileWork):
         pass
 
     def _write(self, plan, reading, note, state):
-        lines = [line for path in plan.read["path"].to_pylist() for line in Path(path).read_text().splitlines()]
-        ids = [json.loads(line)["id"] for line in lines]
+        paths = plan.roots.locate(plan.read)["path"].to_pylist()
+        lines = [line for path in paths for line in Path(path).read_text().splitlines()]
+        ids = [json.loads(line)["id"] for line in lines if line.strip()]
         rows = pa.table({"id": pa.array(ids, pa.int64())})
         mark = CommitProperties(
             app_transactions=[Transaction(MARK, plan.number)],
@@ -55,18 +56,22 @@ class RustWork(FileWork):
                 self.location,
                 schema=rows.schema,
                 mode="overwrite",
-                configuration={GENERATION: str(plan.number)},
+                configuration=properties_of(plan),
+                commit_properties=CommitProperties(custom_metadata={"userMetadata": note}),
                 raise_if_key_not_exists=False,
             )
         else:
-            table = DeltaTable(self.location)
+            try:
+                table = DeltaTable(self.location)
+            except TableNotFoundError as error:
+                raise Lost(str(error)) from error
         if (table.transaction_version(MARK) or -1) >= plan.number:
             return
         try:
             write_deltalake(table, rows, mode="overwrite" if plan.replace else "append", commit_properties=mark)
         except CommitFailedError as error:
             raise Lost(str(error)) from error
-        if plan.number % 10 == 9:
+        if plan.batch_id % 10 == 9:
             DeltaTable(self.location).create_checkpoint()
 
 
@@ -109,6 +114,18 @@ class Shop:
         work = self.work(step, **config)
         work.journal.drive(work, replace=full_refresh, step=step)
         return work.report
+
+    @property
+    def generation(self) -> int:
+        """The number at which the table's ledger begins."""
+        return int(Table.open(str(self.table)).properties["penstock.generation"])
+
+    def plan(self, batch: int) -> Path:
+        """The plan of a batch, counted from the beginning of the ledger."""
+        return self.sources / str(self.generation + batch)
+
+    def compaction(self, batch: int) -> Path:
+        return self.sources / f"{self.generation + batch}.parquet"
 
     def rows(self) -> collections.Counter[int]:
         if not (self.table / "_delta_log").exists():

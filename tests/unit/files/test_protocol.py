@@ -200,7 +200,7 @@ def test_batches_are_cut_oldest_first_by_files_and_bytes(shop):
         shop.land(f"{at}.json", at=1_700_000_000 + at, rows=10)
     report = shop.run(max_files_per_trigger=4, max_bytes_per_trigger=250)
     assert [batch.files for batch in report.batches] == [2, 2, 1]
-    first = [json.loads(line)["path"] for line in (shop.sources / "0").read_text().splitlines()[1:]]
+    first = [json.loads(line)["path"] for line in shop.plan(0).read_text().splitlines()[1:]]
     assert [path.rsplit("/", 1)[1] for path in first] == ["1.json", "2.json"]
     one = shop.land(rows=100)
     assert one.stat().st_size > 250
@@ -240,8 +240,8 @@ def test_a_file_that_goes_or_changes_after_its_plan(shop, damage):
     report = shop.run()
     shop.check()
     assert len(report.batches) == 1
-    plan = json.loads((shop.sources / "2").read_text().splitlines()[0])
-    assert plan["voided"]["number"] == 1
+    plan = json.loads(shop.plan(2).read_text().splitlines()[0])
+    assert plan["voided"]["number"] == shop.generation + 1
     assert re.search(rf"gone\.json {damage}", plan["voided"]["reason"])
     assert shop.run().nothing_new
 
@@ -257,8 +257,8 @@ def test_a_void_is_known_though_the_run_died_right_after_it(shop):
     del shop.expected[1]
     with pytest.raises(Crash):
         shop.run(step=at_step("plan"))
-    assert Table.open(str(shop.table)).mark == Table.open(str(shop.table)).void == 1
-    assert not (shop.sources / "2").exists()
+    assert Table.open(str(shop.table)).mark == Table.open(str(shop.table)).void == shop.generation + 1
+    assert not shop.plan(2).exists()
     shop.run()
     shop.check()
 
@@ -296,10 +296,11 @@ def test_a_full_refresh_starts_a_generation(shop):
     for _ in range(3):
         shop.land()
     shop.run(max_files_per_trigger=1)
+    before = shop.generation
     report = shop.run(full_refresh=True, max_files_per_trigger=2)
     assert [batch.number for batch in report.batches] == [0, 1]
     shop.check()
-    assert Table.open(str(shop.table)).properties["penstock.generation"] == "3"
+    assert shop.generation == before + 3
     shop.land()
     assert shop.run().batches[0].number == 2
     shop.check()
@@ -325,7 +326,7 @@ def test_a_missing_compaction_is_read_from_its_plans(shop):
     for _ in range(5):
         shop.land()
     shop.run(**config)
-    (shop.sources / "1.parquet").unlink()
+    shop.compaction(1).unlink()
     assert shop.run(**config).nothing_new
     shop.land()
     shop.run(**config)
@@ -335,8 +336,10 @@ def test_a_missing_compaction_is_read_from_its_plans(shop):
 def test_a_missing_record_is_an_error_with_a_way_out(shop):
     shop.land()
     shop.run()
-    (shop.sources / "0").unlink()
-    with pytest.raises(PenstockError, match=r"(?s)lacks batch 0.*sources/0.*--full-refresh"):
+    shop.plan(0).unlink()
+    with pytest.raises(
+        PenstockError, match=rf"(?s)lacks batch {shop.generation}.*sources/{shop.generation}.*--full-refresh"
+    ):
         shop.run()
     shop.run(full_refresh=True)
     shop.check()
@@ -346,8 +349,8 @@ def test_a_missing_record_is_an_error_with_a_way_out(shop):
 def test_a_damaged_plan_is_an_error_that_names_it(shop, damage):
     shop.land()
     shop.run()
-    (shop.sources / "0").write_bytes(damage)
-    with pytest.raises(PenstockError, match="sources/0"):
+    shop.plan(0).write_bytes(damage)
+    with pytest.raises(PenstockError, match=f"sources/{shop.generation}"):
         shop.run()
     assert sum(shop.rows().values()) == 1
 
@@ -357,8 +360,8 @@ def test_a_damaged_compaction_is_an_error_that_names_it(shop):
     for _ in range(2):
         shop.land()
     shop.run(**config)
-    (shop.sources / "1.parquet").write_bytes(b"garbage")
-    with pytest.raises(PenstockError, match=r"1\.parquet"):
+    shop.compaction(1).write_bytes(b"garbage")
+    with pytest.raises(PenstockError, match=rf"{shop.generation + 1}\.parquet"):
         shop.run(**config)
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from penstock.table import Table
 from penstock.windows import Window, plan
 from tests.unit.windows.world import DAY, FIRST, Killed, World
 
@@ -239,7 +240,7 @@ def test_many_records_become_few(world: World, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(plan, "_MOST", 5)
     fill(world, 3)
     go(world, at(12))
-    folder = world.table / "_checkpoint" / "windows" / "0"
+    folder = world.table / "_checkpoint" / "windows" / Table.open(str(world.table)).properties["penstock.generation"]
     assert len(list(folder.iterdir())) == 11
     go(world, at(13))
     assert len(list(folder.iterdir())) < 5

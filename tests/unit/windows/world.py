@@ -12,7 +12,6 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from penstock.errors import PenstockError
-from penstock.journal import GENERATION
 from penstock.lake import connect
 from penstock.layout import Layout
 from penstock.names import Name
@@ -69,7 +68,7 @@ class RustRunner:
         rows = self._rows(window).slice(0, 0 if "where false" in text else None)
         location = str(self.world.table)
         if text.startswith("create or replace"):
-            properties = {GENERATION: re.search(r"penstock\.generation' = '(\d+)'", text).group(1)}
+            properties = dict(re.findall(r"'(penstock\.\w+)' = '([^']+)'", text))
             # Spark makes the table and fills it in one commit, which delta-rs can't: good enough for one process.
             DeltaTable.create(
                 location,
@@ -77,6 +76,7 @@ class RustRunner:
                 mode="overwrite",
                 partition_by=["at"] if self.world.partitioned else None,
                 configuration=properties,
+                commit_properties=CommitProperties(custom_metadata={"userMetadata": note}),
                 raise_if_key_not_exists=False,
             )
             mode = "overwrite"

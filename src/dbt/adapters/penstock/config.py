@@ -56,6 +56,7 @@ _FILE_KEYS = (
     "source_retention_files",
     "on_rewritten_file",
     "on_bad_file",
+    "on_moved_root",
     "rescued_data_column",
 )
 _CHANGE_KEYS = ("cdf_source", "cdf_max_versions", "on_cdf_gap")

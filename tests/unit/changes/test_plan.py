@@ -1,0 +1,56 @@
+"""Plans of changes: what is read back, and what is not run."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from penstock.changes.plan import ChangePlan
+from penstock.changes.source import ChangeSource
+from penstock.changes.window import Span
+from penstock.changes.work import ChangeWork
+from penstock.errors import PenstockError
+from penstock.journal import Unrunnable, no_step
+from penstock.lake import connect
+from penstock.layout import Layout
+from penstock.names import Name
+
+SPAN = Span("s.a", "/lake/s/a", "id", 1, 2, "commit", "before")
+
+
+@pytest.fixture
+def work(tmp_path) -> ChangeWork:
+    properties = {"delta.enableChangeDataFeed": "true"}
+    DeltaTable.create(str(tmp_path / "s" / "a"), pa.schema([("id", pa.int64())]), configuration=properties)
+    source = ChangeSource.from_mapping({"unique_key": "id"})
+    return ChangeWork(
+        connect(str(tmp_path)), Name("gold", "t"), source, "select id from s.a", None, Layout(), no_step, print
+    )
+
+
+@pytest.mark.parametrize("kind", [{"replace": True}, {"whole": "it has a window function"}])
+def test_a_plan_that_computes_all_rows_by_other_sql_is_not_run(work, kind):
+    """It would write down that the table is what the other SQL makes."""
+    plan = ChangePlan(7, 5, (SPAN,), model="of another SQL", **kind)
+    with pytest.raises(Unrunnable, match="SQL"):
+        work.run(plan, work.journal.state())
+
+
+def test_a_plan_is_read_back():
+    plan = ChangePlan(7, 5, (SPAN,), model="a", built="b", key=("id",), ledger="l")
+    assert ChangePlan.from_bytes(7, plan.to_bytes(), "here") == plan
+
+
+def test_a_plan_of_0_1_0_has_no_ledger():
+    content = json.loads(ChangePlan(7, 5, (SPAN,), model="a").to_bytes()) | {"format_version": 1}
+    del content["ledger"]
+    assert ChangePlan.from_bytes(7, json.dumps(content).encode(), "here").ledger is None
+
+
+def test_a_plan_of_a_later_version_is_refused():
+    content = json.loads(ChangePlan(7, 5, (SPAN,), model="a").to_bytes()) | {"format_version": 3}
+    with pytest.raises(PenstockError, match=r"format 3.*Upgrade"):
+        ChangePlan.from_bytes(7, json.dumps(content).encode(), "here")
