@@ -210,7 +210,7 @@ def test_runs_clones_and_drops_at_once(drops: Drops) -> None:
 
 def test_runs_and_drops_at_once(drops: Drops) -> None:
     until = time.time() + 25
-    told = [("run", {}), ("drop", {"pause": 4})]
+    told = [("run", {}), ("drop", {"pause": 2})]
     processes = [drops.start(do, until=until, gateway=drops.world.gateway, **orders) for do, orders in told]
     while time.time() < until:
         drops.world.land(1)
