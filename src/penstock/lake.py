@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock import locations, sql
+from penstock import locations, removal, sql
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
+from penstock.journal import Step, no_step
 from penstock.layout import Layout
-from penstock.log import LOG_FOLDER
 from penstock.names import Name, check_part, is_part
 from penstock.relations import (
-    LEDGER_FOLDER,
     LINK_FILE,
     VIEW_FILE,
     Link,
@@ -83,7 +83,11 @@ class Lake:
         """The relations of one schema, those with a location elsewhere included."""
         schema = check_part(schema, "schema").lower()
         folder = self._schema_folder(schema)
-        on_disk = {Name(schema, identifier) for identifier in self.storage.folders(folder) if is_part(identifier)}
+        folders = self.storage.folders(folder)
+        if any(map(removal.is_hidden, folders)) and not self.read_only:
+            self._sweep(schema)
+            folders = self.storage.folders(folder)
+        on_disk = {Name(schema, identifier) for identifier in folders if is_part(identifier)}
         linked = {name for name in self.links if name.schema == schema}
         found = (self.find(name) for name in sorted(on_disk | linked, key=str))
         return [relation for relation in found if relation is not None]
@@ -94,7 +98,16 @@ class Lake:
         here = join(self.root, folder)
         if (entry := self.storage.head(f"{folder}/{VIEW_FILE}")) is not None:
             return Relation(name, "view", here, f"{entry.modified.timestamp()}-{entry.size}")
-        link = self.link_of(name)
+        link, kept = self.links.get(name), None
+        if link is None or is_uri(link.location):
+            kept = self._link_file(name)
+        if kept is not None and removal.is_marker(kept):
+            if link is None and not removal.has_arrived(self.storage, kept):
+                return None
+            if link is not None and removal.removes(kept, normalize(link.location)):
+                return None
+            kept = None
+        link = link or kept
         if link is not None and link.format != "delta":
             return Relation(name, "files", link.location, digest(link), link)
         place = Storage(link.location, self.storage_options) if link is not None else self.storage
@@ -297,7 +310,9 @@ class Lake:
     def create_schema(self, schema: str) -> None:
         self.check_writable()
         self.storage.check_root(writable=True)
-        self.storage.make_folder(self._schema_folder(check_part(schema, "schema").lower()))
+        schema = check_part(schema, "schema").lower()
+        self.storage.make_folder(self._schema_folder(schema))
+        self._sweep(schema)
 
     def drop_schema(self, schema: str, *, cascade: bool = True) -> None:
         """Drop the relations of a schema; what is no relation stays, and so does its folder then."""
@@ -308,13 +323,29 @@ class Lake:
         for relation in relations:
             self.drop(relation.name)
         folder = self._schema_folder(schema.lower())
-        if self.storage.has_folder(folder) and not self.storage.folders(folder):
-            if next(self.storage.list(folder), None) is None:
-                self.storage.delete_folder(folder)
+        if self.storage.local:
+            self._sweep(schema.lower())
+            removal.remove_empty(join(self.root, folder))
+            return
+        for identifier in self.storage.folders(folder):
+            if is_part(identifier) and self._marker(Name(schema, identifier)) is not None:
+                self.drop(Name(schema, identifier), missing_ok=True)
 
-    def drop(self, name: Name, *, missing_ok: bool = False, owns_location: bool = False) -> None:
-        """Remove one relation's folder; data elsewhere goes only when the caller owns its location."""
+    def drop(self, name: Name, *, missing_ok: bool = False, owns_location: bool = False, step: Step = no_step) -> None:
+        """Remove one relation's folder; data elsewhere goes only when the caller owns its location.
+
+        Whoever looks sees the whole relation or none, and a drop that is killed is finished by a later process.
+        """
         self.check_writable()
+        folder = self._folder(name)
+        self._sweep(name.schema)
+        marker = self._marker(name)
+        if marker is not None and not removal.is_arriving(marker):
+            removal.finish_drop(self.storage, folder, marker, self.storage_options)
+            self._drop_folder(name, no_step)
+            return
+        if marker is not None:
+            removal.settle(self.storage, folder, marker, self.storage_options)
         relation = self.find(name)
         kept = self.kept_link(name)
         if relation is None and kept is None:
@@ -323,23 +354,30 @@ class Lake:
             return
         if relation is not None and relation.link is not None and relation.kind == "table":
             if owns_location:
-                self._drop_elsewhere(relation)
+                self._drop_elsewhere(relation, step)
             elif kept is not None:
                 self._let_go.add((name, normalize(kept.location)))
-        folder = self._folder(name)
-        # The log goes first: what is left of a drop that was cut short is then no table.
-        self.storage.delete_folder(f"{folder}/{LOG_FOLDER}")
-        self.storage.delete_folder(folder)
+        self._drop_folder(name, step)
 
-    def rename(self, old: Name, new: Name) -> None:
+    def rename(self, old: Name, new: Name, *, step: Step = no_step) -> None:
+        """Give a relation another name; whoever looks sees it under one of the two."""
         self.check_writable()
         relation = self.get(old)
         if self.find(new) is not None:
             raise PenstockError(f"{new} is there already, so {old} can't take its name", fix="Drop it first.")
-        if self.storage.has_folder(self._folder(old)):
-            self.storage.move_folder(self._folder(old), self._folder(new))
-        if relation.link is not None:
+        self._settle(new)
+        old_folder, new_folder = self._folder(old), self._folder(new)
+        if self.storage.local:
+            self._sweep(new.schema)
+            if self.storage.has_folder(old_folder):
+                removal.rename_folder(join(self.root, old_folder), join(self.root, new_folder), step)
+        elif relation.kind == "view":
+            self.storage.move_folder(old_folder, new_folder)
+        elif relation.link is None:
+            removal.move_objects(self.storage, old_folder, new_folder, step)
+        if relation.link is not None and self.kept_link(new) is None:
             self.link(new, relation.link)
+            self._drop_folder(old, step)
 
     def create_view(
         self,
@@ -415,48 +453,42 @@ class Lake:
         if self.storage.exists(f"{folder}/{VIEW_FILE}"):
             self.storage.delete(f"{folder}/{VIEW_FILE}")
 
-    def clone(self, source: Name, target: Name, runner: Runner | None = None) -> None:
-        """A shallow clone, with the source's ledger and transaction marks, so that it goes on where that stopped."""
-        relation = self.get(source)
-        if source == target:
-            raise PenstockError(f"{source} can't be a clone of itself")
-        runner = runner or self.runner
-        if target in self.links and self.find(target) is not None:
-            raise PenstockError(
-                f"The location of {target} holds a table, and a clone replaces none outside of the lake",
-                where=self.links[target].location,
-                fix="Give the clone a location of its own, or drop that table.",
-            )
-        # Delta clones into no table that has rows, and the old ledger and marks must go with them.
-        self.drop(target, missing_ok=True)
-        self.create_schema(target.schema)
-        location = self.location_of(target)
-        if relation.link is None:
-            place = Storage(location, self.storage_options)
-            for entry in list(self.storage.list(f"{self._folder(source)}/{LEDGER_FOLDER}")):
-                below = entry.path.split(f"/{LEDGER_FOLDER}/", 1)[1]
-                place.write(f"{LEDGER_FOLDER}/{below}", self.storage.read(entry.path))
-        runner.run(f"create or replace table {target.sql} shallow clone {source.sql}")
-        cloned = Table.open(location, self.storage_options)
-        number = Table.open(relation.location, self.storage_options).mark
-        if number is not None:
-            from penstock.commits import note_of
-            from penstock.table import MARK
+    def clone(self, source: Name, target: Name, runner: Runner | None = None, *, step: Step = no_step) -> None:
+        """A shallow clone, with the source's ledger and transaction marks, so that it goes on where that stopped.
 
-            cloned.commit_marks({MARK: number}, note_of("clone", cloned.version))
+        All of it is read at one version of the source. A relation that has the target's name stays until the clone
+        takes its place.
+        """
+        from penstock.clone import clone
+
+        clone(self, source, target, runner or self.runner, step)
 
     # Where things lie
 
     def location_of(self, name: Name) -> str:
-        """Where a table of this name is, or would be made."""
+        """Where a table of this name is, or would be made; an error while another process drops or renames it."""
+        self._settle(name)
         link = self.link_of(name)
-        return link.location if link is not None else join(self.root, self._folder(name))
+        return link.location if link is not None else self.folder_of(name)
+
+    def folder_of(self, name: Name) -> str:
+        """The folder of a relation in the lake, where its data are unless they have a location elsewhere."""
+        return join(self.root, self._folder(name))
 
     def link_of(self, name: Name) -> Link | None:
         return self.links[name] if name in self.links else self.kept_link(name)
 
     def kept_link(self, name: Name) -> Link | None:
         """What the relation's `_link.json` says, whatever the caller knows."""
+        link = self._link_file(name)
+        return None if removal.is_marker(link) else link
+
+    def _marker(self, name: Name) -> Link | None:
+        """The marker of a drop or a rename that is under way on an object store, or was killed there."""
+        link = self._link_file(name)
+        return link if removal.is_marker(link) else None
+
+    def _link_file(self, name: Name) -> Link | None:
         path = f"{self._folder(name)}/{LINK_FILE}"
         if not self.storage.exists(path):
             return None
@@ -505,12 +537,36 @@ class Lake:
             if other in self.links and self.kept_link(other) is None:
                 self.link(other, self.links[other])
 
-    def _drop_elsewhere(self, relation: Relation) -> None:
+    def _drop_elsewhere(self, relation: Relation, step: Step) -> None:
         """Remove the data of a table outside of its folder, unless that would take more than the table."""
         locations.check_removable(self, relation)
-        storage = Storage(relation.location, self.storage_options)
-        storage.delete_folder(LOG_FOLDER)
-        storage.delete_folder("")
+        place = Storage(normalize(relation.location), self.storage_options)
+        if place.local:
+            removal.sweep(os.path.dirname(place.root))
+            removal.drop_folder(place.root, step)
+        else:
+            removal.drop_objects(self.storage, self._folder(relation.name), elsewhere=place, step=step)
+
+    def _drop_folder(self, name: Name, step: Step) -> None:
+        folder = self._folder(name)
+        if self.storage.local:
+            removal.drop_folder(join(self.root, folder), step)
+        else:
+            removal.drop_objects(self.storage, folder, step=step)
+
+    def _settle(self, name: Name) -> None:
+        """Finish or undo a drop or a rename that was killed on an object store, before its name is used."""
+        marker = None if self.storage.local and not self._is_elsewhere(name) else self._marker(name)
+        if marker is not None and not self.read_only:
+            removal.settle(self.storage, self._folder(name), marker, self.storage_options)
+
+    def _is_elsewhere(self, name: Name) -> bool:
+        return name in self.links and is_uri(self.links[name].location)
+
+    def _sweep(self, schema: str) -> None:
+        """Remove what drops that were killed have left of a schema's relations on disk."""
+        if self.storage.local:
+            removal.sweep(join(self.root, self._schema_folder(schema)))
 
 
 def connect(

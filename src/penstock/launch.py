@@ -40,8 +40,10 @@ _VARIABLES = (
 class Launch:
     """The start of this process's JVM."""
 
-    def __init__(self, java: str, spark_home: str, folder: str, kept: Path) -> None:
+    def __init__(self, java: str, spark_home: str, folder: str, kept: Path, descriptors: tuple[int, ...] = ()) -> None:
+        """`descriptors` are the open files that the JVM is to hold as well."""
         self._java, self._spark_home, self._folder, self._kept = java, spark_home, folder, kept
+        self._descriptors = descriptors
 
     def gateway(self, configuration: Mapping[str, str], given: Collection[str], said: IO[bytes], *, local: bool) -> Any:
         """Python's connection to a JVM that starts now; `given` are the settings that are the user's."""
@@ -54,7 +56,7 @@ class Launch:
         gateway = jvm.gateway() if jvm else None
         if gateway is None:
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                conf=conf, popen_kwargs={"stdout": said, "stderr": said}
+                conf=conf, popen_kwargs={"stdout": said, "stderr": said, "pass_fds": self._descriptors}
             )
             # A user's options can't be told from Spark's own.
             if plain and _OPTIONS not in given:
@@ -82,7 +84,7 @@ class Launch:
             return None
         options = [f"-Xmx{configuration[_MEMORY]}", *kept["options"], *shlex.split(configuration[_OPTIONS])]
         command = [self._java, "-cp", kept["class_path"], *options, _MAIN]
-        return Jvm(command, self._spark_home, self._folder, said)
+        return Jvm(command, self._spark_home, self._folder, said, self._descriptors)
 
     def keep(self, gateway: Any, configuration: Mapping[str, str]) -> None:
         """Remember how Spark's script has started this JVM."""
@@ -108,7 +110,9 @@ class Launch:
 class Jvm:
     """A JVM that waits for Python to connect, and ends with it."""
 
-    def __init__(self, command: list[str], spark_home: str, folder: str, said: IO[bytes]) -> None:
+    def __init__(
+        self, command: list[str], spark_home: str, folder: str, said: IO[bytes], descriptors: tuple[int, ...] = ()
+    ) -> None:
         self._told = Path(folder, "gateway")
         told = {"SPARK_HOME": spark_home, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told)}
         # As Spark's script sets it: Python's workers must agree on the hash of a text.
@@ -118,6 +122,7 @@ class Jvm:
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=said,
+            pass_fds=descriptors,
             env={**os.environ, **told},
             # Ctrl-C is for Python, which cancels what runs.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),

@@ -21,22 +21,31 @@ from penstock.relations import digest
 
 log = logging.getLogger("penstock.local_disk")
 
-LOCAL_DISK = {
+SHARED_DISK = {"spark.delta.logStore.file.impl": "penstock.LocalLog"}
+"""The setting for a cluster: its driver commits, on a disk that it shares with its workers."""
+
+LOCAL_DISK = SHARED_DISK | {
     "spark.hadoop.fs.file.impl": "penstock.LocalFiles",
-    "spark.delta.logStore.file.impl": "penstock.LocalLog",
     # Delta writes its version checksums with it; the one that is taken by itself starts `readlink` processes.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-"""The settings that put the two classes to work."""
+"""The settings that put the two classes to work where this process is all of Spark."""
+
+# Not the empty `yarn-default.xml`, because a cluster may be YARN's, nor the files, which are the workers' as well.
+_OF_A_CLUSTER = ("LocalLog.java",)
 
 
-def local_disk_jar(spark_home: str, java: str, jars: list[str], folder: str) -> str | None:
-    """The jar with these, made in `folder` where the cache can't be written; None where it can't be made."""
+def local_disk_jar(spark_home: str, java: str, jars: list[str], folder: str, *, local: bool = True) -> str | None:
+    """The jar with these, made in `folder` where the cache can't be written; None, with a warning, where it can't be made.
+
+    For a cluster (not `local`) it holds the class of the log alone.
+    """
     if os.name != "posix":
         return None
-    sources = {item.name: item.read_text() for item in resources.files("penstock").joinpath("java").iterdir()}
+    ours = resources.files("penstock").joinpath("java").iterdir()
+    sources = {item.name: item.read_text() for item in ours if local or item.name in _OF_A_CLUSTER}
     name = f"local-disk-{digest(spark_home, jars, sources)}.jar"
     cached = cache_folder().parent.parent / "classes" / name
     if cached.exists():
@@ -47,8 +56,13 @@ def local_disk_jar(spark_home: str, java: str, jars: list[str], folder: str) -> 
             (Path(work) / source).write_text(text)
         try:
             _compile(work, spark_home, java, jars)
-        except Exception as error:  # a Spark of another making, without that compiler: slower, not wrong
-            log.debug("Spark's own classes are used for the local disk: %s", error)
+        except Exception as error:  # a Spark of another making, without that compiler
+            log.warning(
+                "Delta's own log store is used on the local disk, because penstock's can't be compiled: %s. "
+                "When two processes commit to a table at once, one commit may be lost: run one at a time, or use the "
+                "pyspark that pip installs.",
+                str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__,
+            )
             return None
         made = Path(work) / name
         with zipfile.ZipFile(made, "w") as jar:

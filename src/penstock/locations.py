@@ -9,8 +9,9 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from penstock import removal
 from penstock.errors import PenstockError
-from penstock.log import LOG_FOLDER, commit_file
+from penstock.log import LOG_FOLDER, commit_file, files_named
 from penstock.names import Name, is_part
 from penstock.relations import LEDGER_FOLDER, Relation
 from penstock.storage import Storage, is_uri, normalize
@@ -24,6 +25,7 @@ _ELSEWHERE = "Nothing was changed: give it a location of its own, outside of the
 _FOLDERS_OF_A_TABLE = (LOG_FOLDER, LEDGER_FOLDER, "_change_data", "_symlink_format_manifest")
 # Folders of partitions, and the two random letters that Delta puts before files where columns are mapped.
 _DATA_FILE = re.compile(r"(?:(?:[^/]*=[^/]*|\w\w)/)*(?:[^/]+\.parquet|deletion_vector_[^/]+\.bin|\.[^/]+\.crc)")
+_DELETION_VECTOR = re.compile(r"(?:\w+/)?deletion_vector_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.bin")
 _SHOWN = 3
 
 
@@ -44,12 +46,19 @@ def check(lake: Lake, name: Name, location: str) -> None:
     place = Storage(location, lake.storage_options)
     if holds_table(place):
         return
+    if place.local and not lake.read_only:
+        removal.sweep(os.path.dirname(location))
+    check_free(name, place)
+
+
+def check_free(name: Name, place: Storage) -> None:
+    """There is nothing but what a first build that was killed has left."""
     begun = place.has_folder(LOG_FOLDER) or place.has_folder(LEDGER_FOLDER)
     found = _strangers(place) if begun else (entry.path for entry in place.list(""))
     if shown := list(islice(found, _SHOWN)):
         raise PenstockError(
             f"The location of {name} is not empty and holds no Delta table, but {', '.join(shown)}",
-            where=location,
+            where=place.root,
             fix="Nothing was changed: give it an empty folder, or empty this one where a first build was killed.",
         )
 
@@ -110,11 +119,14 @@ def check_removable(lake: Lake, relation: Relation) -> None:
         raise PenstockError(f"The location of {name} is no Delta table, so it is not dropped", where=location)
     if not lake.is_ours(name, normalize(location)):
         raise PenstockError(f"The location of {name} holds a table that it has not made", where=location)
-    if shown := list(islice(_strangers(place), _SHOWN)):
+    if place.local and os.path.islink(location):
+        return  # the link alone goes
+    if shown := list(islice(_unnamed(place), _SHOWN)):
         raise PenstockError(
-            f"The location of {name} holds more than its table, {', '.join(shown)}, so it is not dropped",
+            f"The location of {name} holds files that its Delta log does not name, {', '.join(shown)}, so it is not "
+            "dropped",
             where=location,
-            fix="Nothing was changed: move that away, and drop it again.",
+            fix="Nothing was changed: move them away (VACUUM removes what killed writes have left), and drop it again.",
         )
 
 
@@ -127,10 +139,11 @@ def _check_outside(lake: Lake, name: Name, location: str) -> None:
     schema, *below = place.relative_to(root).parts
     if schema.startswith((".", "_")) or not is_part(schema):
         return
-    if not below:
+    if not below or not is_part(below[0]):
         raise PenstockError(f"The location of {name} is the folder of a schema", where=location, fix=_ELSEWHERE)
-    if is_part(below[0]) and (owner := Name(schema, below[0])) != name and (not below[1:] or lake.find(owner)):
-        raise PenstockError(f"The location of {name} is in the folder of {owner}", where=location, fix=_ELSEWHERE)
+    # Whether or not there is such a relation yet: what is made there later would be dropped with it.
+    owner = Name(schema, below[0])
+    raise PenstockError(f"The location of {name} is in the folder of {owner}", where=location, fix=_ELSEWHERE)
 
 
 def _is_own_folder(lake: Lake, name: Name, location: str) -> bool:
@@ -148,7 +161,30 @@ def _path(lake: Lake, location: str) -> PurePosixPath:
 
 
 def _strangers(place: Storage) -> Iterator[str]:
-    """What lies in a table's folder and is no part of the table."""
+    """What lies where a first build was begun and is not of its making, as far as names can tell."""
     for entry in place.list(""):
         if entry.path.split("/", 1)[0] not in _FOLDERS_OF_A_TABLE and not _DATA_FILE.fullmatch(entry.path):
             yield entry.path
+
+
+def _unnamed(place: Storage) -> Iterator[str]:
+    """The files in a table's folder that are neither named by its log nor of Delta's or penstock's own folders."""
+    named = files_named(place)
+    for path in _paths(place):
+        folder, _, file = path.rpartition("/")
+        checksum = file.startswith(".") and file.endswith(".crc")
+        belongs = f"{folder}/{file[1:-4]}".lstrip("/") if checksum else path
+        own = path.split("/", 1)[0] in _FOLDERS_OF_A_TABLE or _DELETION_VECTOR.fullmatch(belongs)
+        if not own and belongs not in named:
+            yield path
+
+
+def _paths(place: Storage) -> Iterator[str]:
+    if not place.local:
+        yield from (entry.path for entry in place.list(""))
+        return
+    # By the disk itself: a file of anybody may have a name that is no key of an object store.
+    for folder, folders, files in os.walk(place.root):
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in [*files, *links]:
+            yield os.path.relpath(os.path.join(folder, name), place.root)

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from penstock.storage import Storage
 
@@ -14,6 +15,7 @@ LOG_FOLDER = "_delta_log"
 # One file, one of several, or one with a name of its own (which may be JSON): the protocol knows all three.
 _FILE = re.compile(r"(?P<version>\d{20})\.checkpoint(\.\d{10}\.(?P<parts>\d{10})|\.[0-9a-f-]{36})?\.(parquet|json)")
 _DOMAIN = "domainMetadata"
+_WITH_FILES = ("add", "remove", "cdc")
 
 
 def commit_file(version: int) -> str:
@@ -28,6 +30,39 @@ def actions_of(data: bytes) -> list[dict[str, Any]]:
 def domains_of(told: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """What features have written down for themselves, such as the columns that a table is clustered by."""
     return (action[_DOMAIN] for action in told if _DOMAIN in action)
+
+
+def files_named(place: Storage) -> set[str]:
+    """Every file below a table's folder that its log names, in any version that the log still tells of.
+
+    Files that were removed, and those of the change feed, are among them; deletion vectors are not.
+    """
+    named: set[str] = set()
+    for entry in list(place.list(LOG_FOLDER)):
+        if entry.path.endswith(".json"):
+            told = actions_of(place.read(entry.path))
+            paths = [action[kind]["path"] for action in told for kind in _WITH_FILES if action.get(kind)]
+        elif entry.path.endswith(".parquet"):  # a checkpoint, or a part of one
+            paths = _paths_in(place.read(entry.path))
+        else:
+            continue
+        # Those of a clone's source are absolute.
+        named |= {unquote(path) for path in paths if "://" not in path and not path.startswith(("/", "file:"))}
+    return named
+
+
+def _paths_in(checkpoint: bytes) -> list[str]:
+    import io
+
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(io.BytesIO(checkpoint))
+    columns = [kind for kind in _WITH_FILES if kind in file.schema_arrow.names]
+    if not columns:
+        return []
+    read = file.read(columns=[f"{column}.path" for column in columns])
+    return [path for column in columns for path in pc.struct_field(read[column], "path").drop_null().to_pylist()]
 
 
 class Checkpoint:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.errors import PenstockError
+
+CATALOG = "spark_catalog"
+"""The catalog of the lake's names, as Spark calls it; a name of another catalog is never a relation of the lake."""
 
 _QUOTED_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
@@ -15,9 +19,11 @@ def check_part(part: str, what: str) -> str:
     problem = None
     if not part or not part.strip():
         problem = "is empty"
+    elif part.startswith("."):
+        problem = "begins with a dot"
     elif "/" in part or "\\" in part:
         problem = "holds a slash"
-    elif part in (".", "..") or ".." in part:
+    elif ".." in part:
         problem = "holds '..'"
     elif any(ord(char) < 32 or ord(char) == 127 for char in part):
         problem = "holds a control character"
@@ -56,10 +62,8 @@ class Name:
 
     @classmethod
     def parse(cls, text: str) -> Name:
-        parts = split(text)
-        if len(parts) == 3 and parts[0].lower() == "spark_catalog":
-            parts = parts[1:]
-        if len(parts) != 2:
+        parts = in_lake(split(text), 2)
+        if parts is None:
             raise PenstockError(f"{text!r} is not a relation's name", fix="Write it as schema.identifier.")
         return cls(*parts)
 
@@ -69,6 +73,17 @@ class Name:
     @property
     def sql(self) -> str:
         return f"{quote(self.schema)}.{quote(self.identifier)}"
+
+
+def in_lake(parts: Sequence[str], length: int) -> list[str] | None:
+    """A dotted name's last `length` parts; None where it has others before them than the lake's own catalog.
+
+    >>> in_lake(["spark_catalog", "silver", "orders"], 2), in_lake(["other", "silver", "orders"], 2)
+    (['silver', 'orders'], None)
+    """
+    if len(parts) == length + 1 and parts[0].lower() == CATALOG:
+        parts = parts[1:]
+    return list(parts) if len(parts) == length else None
 
 
 def quote(identifier: str) -> str:

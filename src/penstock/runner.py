@@ -126,6 +126,10 @@ class Runner:
         self._catalog.attach(self.spark, self.lake, [name])
         return self.spark.table(name.sql)
 
+    def forget(self, name: Name) -> None:
+        """Have Spark look a relation up anew: another one took its name."""
+        self._catalog.forget(self.spark, name)
+
     def overwrite(self, query: str, relation: Relation, partition_by: list[str], note: str) -> None:
         """Replace a table's rows and columns by a query's, in one commit; its id and properties stay."""
 
@@ -357,14 +361,12 @@ class Runner:
         lake, verb, kind = self.lake, statement.verb, statement.object
         if statement.temporary:
             return False
-        if kind in ("SCHEMA", "DATABASE", "NAMESPACE"):
-            if verb == "CREATE":
-                lake.create_schema(statement.parts[-1])
-                return True
-            if verb == "DROP":
-                lake.drop_schema(statement.parts[-1], cascade="CASCADE" in statement.after)
-                return True
-            return False
+        if statement.schema is not None and verb == "CREATE":
+            lake.create_schema(statement.schema)
+            return True
+        if statement.schema is not None and verb == "DROP":
+            lake.drop_schema(statement.schema, cascade="CASCADE" in statement.after)
+            return True
         target = statement.target
         if target is None:
             return False

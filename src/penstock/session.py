@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,11 +17,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock import temporary
 from penstock.archive import ClassArchive
 from penstock.errors import PenstockError
 from penstock.jars import delta_jars, given_jars
 from penstock.launch import Launch, spark_conf
-from penstock.local_disk import LOCAL_DISK, local_disk_jar
+from penstock.local_disk import LOCAL_DISK, SHARED_DISK, local_disk_jar
 from penstock.memory import driver_memory
 from penstock.settings import SessionSettings
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock.session")
 
-_FOLDER_PREFIX = "penstock-"
 # Most of Spark's code is run a few hundred times and not again: the optimizing compiler is kept for what is truly hot,
 # and until then code writes down less of what it does.
 _COMPILE_LATER = (
@@ -149,22 +148,23 @@ def _start(settings: SessionSettings) -> SparkSession:
     java, spark_home = _java(), _spark_home()
     # Spark's Python workers are this Python, not whichever `python3` comes first in the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    _sweep()
-    folder = tempfile.mkdtemp(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    temporary.sweep()
+    own = temporary.TemporaryFolder()
+    folder = own.path
     jars = given_jars(settings.jars) or delta_jars(spark_home, java, settings.repositories)
-    disk = local_disk_jar(spark_home, java, jars, folder) if _is_local(settings) else None
+    local = _is_local(settings)
+    disk = local_disk_jar(spark_home, java, jars, folder, local=local)
     jars += [disk] if disk else []
     archive = ClassArchive(java, spark_home, jars)
     configuration = _configuration(settings, folder, jars, archive.java_option())
     if disk:
-        configuration = LOCAL_DISK | configuration
-    launch = Launch(java, spark_home, folder, archive.path.with_suffix(".json"))
+        configuration = (LOCAL_DISK if local else SHARED_DISK) | configuration
+    launch = Launch(java, spark_home, folder, archive.path.with_suffix(".json"), own.descriptors)
     said = Path(folder) / "spark.log"
     log.debug("starting Spark; what it says goes to %s", said)
     with said.open("wb") as sink:
         try:
-            gateway = launch.gateway(configuration, settings.spark_config, sink, local=_is_local(settings))
+            gateway = launch.gateway(configuration, settings.spark_config, sink, local=local)
             from pyspark import SparkContext
             from pyspark.sql import SparkSession
 
@@ -173,7 +173,7 @@ def _start(settings: SessionSettings) -> SparkSession:
             context = SparkContext(gateway=gateway, conf=spark_conf(configuration))
         except Exception as error:
             raise _start_failed(said, error) from error
-    atexit.register(_end, archive, local=_is_local(settings))
+    atexit.register(_end, archive, local=local)
     return SparkSession(context)
 
 
@@ -207,8 +207,8 @@ def _configuration(
     given = dict(settings.spark_config)
     if _is_local(settings):
         # What a killed JVM leaves, such as native libraries, is swept with the folder.
-        temporary = shlex.quote(f"-Djava.io.tmpdir={folder}")
-        options = (_COMPILE_LATER, temporary, archive_option, given.pop(_JAVA_OPTIONS, None))
+        java_temporary = shlex.quote(f"-Djava.io.tmpdir={folder}")
+        options = (_COMPILE_LATER, java_temporary, archive_option, given.pop(_JAVA_OPTIONS, None))
         conf |= {
             # Not `spark.jars`: the class archive holds what the JVM's own class path has.
             "spark.driver.extraClassPath": os.pathsep.join(jars),
@@ -348,21 +348,3 @@ def _end_gateway() -> None:
             gateway.proc.wait(timeout=_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             gateway.proc.kill()
-
-
-def _sweep() -> None:
-    """Remove the folders of processes that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*-*"):
-        pid = folder.name[len(_FOLDER_PREFIX) :].split("-", 1)[0]
-        if pid.isdigit() and not _alive(int(pid)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
-from penstock.names import Name
+from penstock.names import CATALOG, Name, in_lake
 
 if TYPE_CHECKING:
     from sqlglot.tokens import Token  # type: ignore[attr-defined]
@@ -59,6 +59,7 @@ _BEFORE_A_NAME = {
 _OF_THE_SESSION = {"SET", "RESET", "USE", "DECLARE", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "ADD"}
 _A_QUERY = {"SELECT", "VALUES", "FROM"}
 _TEMPORARY = {"TEMPORARY", "TEMP", "GLOBAL"}
+_SCHEMAS = {"SCHEMA", "DATABASE", "NAMESPACE"}
 _OBJECTS = {"TABLE", "VIEW", "SCHEMA", "DATABASE", "NAMESPACE", "FUNCTION"}
 _OPENING, _CLOSING = {"(", "[", "{"}, {")", "]", "}"}
 
@@ -97,9 +98,17 @@ class Statement:
 
     @property
     def target(self) -> Name | None:
-        """The relation that it writes, where that is one of the lake's."""
-        parts = self.parts[1:] if len(self.parts) == 3 else self.parts
-        return Name(*parts) if len(parts) == 2 and parts[0].lower() != "delta" else None
+        """The relation that it writes, where that is one of the lake's: a name of another catalog is not."""
+        if self.verb in ("CREATE", "DROP", "ALTER") and self.object not in ("TABLE", "VIEW"):
+            return None
+        parts = in_lake(self.parts, 2)
+        return Name(*parts) if parts is not None and parts[0].lower() != "delta" else None
+
+    @property
+    def schema(self) -> str | None:
+        """For CREATE, DROP and ALTER SCHEMA: its name, where it is one of the lake's."""
+        parts = in_lake(self.parts, 1) if self.object in _SCHEMAS else None
+        return None if parts is None else parts[0]
 
 
 def tokens(text: str) -> list[Token]:
@@ -204,19 +213,30 @@ def read(text: str) -> Statement:
 
 
 def mentioned(text: str) -> set[tuple[str, str]]:
-    """Every `a.b` that the text holds: whether it is a relation, the lake knows.
+    """The first two parts of every dotted name in a text, after the lake's own catalog: the lake knows its relations.
 
-    >>> sorted(mentioned("select o.id from silver.orders o -- not.this"))
-    [('o', 'id'), ('silver', 'orders')]
+    >>> sorted(mentioned("select o.id from silver.orders o join other.silver.items -- not.this"))
+    [('o', 'id'), ('other', 'silver'), ('silver', 'orders')]
     """
     found = tokens(text)
-    return {
-        (left.text.lower(), right.text.lower())
-        for left, dot, right in zip(found, found[1:], found[2:])
-        if _kind(dot) == "DOT"
-        and _kind(left) not in ("STRING", "NUMBER")
-        and _kind(right) not in ("STRING", "NUMBER", "STAR")
-    }
+    names = set()
+    for index, (left, dot) in enumerate(pairwise(found)):
+        if _kind(dot) != "DOT" or _kind(left) in ("STRING", "NUMBER") or (index and _kind(found[index - 1]) == "DOT"):
+            continue
+        chain = list(_chain(found, index))
+        pair = chain[1:3] if chain[0].text.lower() == CATALOG and len(chain) > 2 else chain[:2]
+        if len(pair) == 2 and _kind(pair[1]) not in ("STRING", "NUMBER", "STAR"):
+            names.add((pair[0].text.lower(), pair[1].text.lower()))
+    return names
+
+
+def _chain(found: list[Token], index: int) -> Iterator[Token]:
+    """The parts of the dotted name that begins at a token."""
+    while index < len(found):
+        yield found[index]
+        if index + 1 >= len(found) or _kind(found[index + 1]) != "DOT":
+            return
+        index += 2
 
 
 def parameters(text: str, name: str) -> list[tuple[int, int]]:
@@ -329,12 +349,13 @@ def shown(text: str) -> Shown:
     """
     found = tokens(text)
     words = [token.text.upper() for token in found]
+    at = next((index for index, word in enumerate(words) if word in ("IN", "FROM")), None)
+    place = [] if at is None else _dotted(found, at + 1)[0]
     if words[1:2] and words[1] in ("SCHEMAS", "DATABASES", "NAMESPACES"):
-        return Shown(schemas=True)
+        return Shown(schemas=[part.lower() for part in place] in ([], [CATALOG]))
     if words[1:2] and words[1] in ("TABLES", "TABLE", "VIEWS"):
-        at = next((index for index, word in enumerate(words) if word in ("IN", "FROM")), None)
-        if at is not None:
-            return Shown(relations_of=_dotted(found, at + 1)[0][-1])
+        schema = in_lake(place, 1)
+        return Shown(relations_of=schema[0] if schema else None)
     return Shown()
 
 
@@ -384,15 +405,8 @@ def _clauses(text: str, outer: list[Token], begin: int) -> Iterator[Token]:
 
 
 def _dotted(found: list[Token], index: int) -> tuple[list[str], int]:
-    parts: list[str] = []
-    end = 0
-    while index < len(found):
-        parts.append(found[index].text)
-        end = found[index].end + 1
-        if index + 1 >= len(found) or _kind(found[index + 1]) != "DOT":
-            break
-        index += 2
-    return parts, end
+    chain = list(_chain(found, index))
+    return [token.text for token in chain], chain[-1].end + 1 if chain else 0
 
 
 def _first_word(text: str) -> str:

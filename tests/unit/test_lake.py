@@ -101,6 +101,50 @@ def test_dropping_refuses_what_is_no_relation(lake: Lake) -> None:
     assert (notes / "plan.txt").read_text() == "keep me"
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "drop table other.silver.orders",
+        "drop schema other.silver cascade",
+        "alter table other.silver.orders rename to silver.moved",
+        "create or replace view other.silver.orders as select 1 as id",
+        "create schema other.gold",
+    ],
+)
+def test_another_catalogs_names_go_to_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
+    make_table(lake)
+    given: list[str] = []
+
+    class Spark(Exception):
+        pass
+
+    def start(runner: object) -> None:
+        given.append(statement)
+        raise Spark
+
+    monkeypatch.setattr("penstock.runner.Runner.spark", property(start))
+    with pytest.raises(Spark):
+        lake.sql(statement)
+    assert given == [statement]
+    assert [str(found) for found in lake.tables()] == ["silver.orders"]
+    assert lake.schemas() == ["silver"]
+
+
+def test_a_table_does_not_leave_for_another_catalog(lake: Lake) -> None:
+    make_table(lake)
+    with pytest.raises(PenstockError, match=r"other\.x\.y"):
+        lake.sql("alter table silver.orders rename to other.x.y")
+    assert [str(found) for found in lake.tables()] == ["silver.orders"]
+
+
+def test_the_lakes_own_catalog_may_be_written(lake: Lake) -> None:
+    make_table(lake)
+    lake.sql("alter table spark_catalog.silver.orders rename to spark_catalog.gold.orders")
+    assert [str(found) for found in lake.tables()] == ["gold.orders"]
+    lake.sql("drop schema spark_catalog.gold cascade")
+    assert lake.tables() == []
+
+
 def test_dropping_a_link_leaves_the_data(lake: Lake, tmp_path: Path) -> None:
     elsewhere = str(tmp_path / "elsewhere")
     make_table(lake, location=elsewhere)

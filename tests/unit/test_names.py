@@ -25,7 +25,7 @@ def test_what_is_not_schema_and_identifier_is_refused(text: str) -> None:
         Name.parse(text)
 
 
-@pytest.mark.parametrize("bad", ["a/b", "..", "a..b", "", " ", "a\nb", "a\x00b", "a\\b", "x" * 300])
+@pytest.mark.parametrize("bad", ["a/b", "..", ".hidden", "a..b", "", " ", "a\nb", "a\x00b", "a\\b", "x" * 300])
 def test_a_name_that_no_folder_may_have_is_refused(bad: str) -> None:
     with pytest.raises(PenstockError, match=r"schema|identifier"):
         Name("silver", bad)

@@ -30,6 +30,14 @@ READ = [
     ("show tblproperties s.t", ("SHOW", None, None)),
     ("insert into spark_catalog.s.t select 1", ("INSERT", None, "s.t")),
     ("insert into delta.`/some/path` select 1", ("INSERT", None, None)),
+    ("insert into other.s.t select 1", ("INSERT", None, None)),
+    ("drop table other.silver.orders", ("DROP", "TABLE", None)),
+    ("create view other.x.y as select 1", ("CREATE", "VIEW", None)),
+    ("alter table other.a.b rename to s.t", ("ALTER", "TABLE", None)),
+    ("create table other.a.b.c (id int)", ("CREATE", "TABLE", None)),
+    ("drop schema other.gold cascade", ("DROP", "SCHEMA", None)),
+    ("create schema other.gold", ("CREATE", "SCHEMA", None)),
+    ("drop function s.f", ("DROP", "FUNCTION", None)),
 ]
 
 
@@ -40,6 +48,36 @@ def test_a_statement_is_read(text: str, expected: tuple[str, str | None, str | N
     assert (statement.verb, statement.object, target) == expected
     assert statement.is_query == (expected[0] in ("SELECT", "DESCRIBE", "SHOW"))
     assert statement.changes_data != statement.is_query
+
+
+SCHEMAS = [
+    ("create schema if not exists gold", "gold"),
+    ("drop schema gold cascade", "gold"),
+    ("drop database Spark_Catalog.`gold`", "gold"),
+    ("drop schema other.gold cascade", None),
+    ("create namespace a.b.c", None),
+    ("drop table gold", None),
+]
+
+
+@pytest.mark.parametrize(("text", "schema"), SCHEMAS)
+def test_a_schema_of_another_catalog_is_not_the_lakes(text: str, schema: str | None) -> None:
+    assert sql.read(text).schema == schema
+
+
+SHOWN = [
+    ("show tables in silver", sql.Shown(relations_of="silver")),
+    ("show tables from spark_catalog.silver like 'a*'", sql.Shown(relations_of="silver")),
+    ("show tables in other.silver", sql.Shown()),
+    ("show schemas", sql.Shown(schemas=True)),
+    ("show schemas in spark_catalog", sql.Shown(schemas=True)),
+    ("show schemas in other", sql.Shown()),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SHOWN)
+def test_what_a_show_lists(text: str, expected: sql.Shown) -> None:
+    assert sql.shown(text) == expected
 
 
 OWN_WORDS = [
@@ -80,7 +118,9 @@ MENTIONED = [
     ("select * from s.t", {("s", "t")}),
     ("select * from `S`.`T` x join u.v on x.a = v.b", {("s", "t"), ("u", "v"), ("x", "a"), ("v", "b")}),
     ("select 's.t' from a.b -- c.d\n/* e.f */", {("a", "b")}),
-    ("select * from cat.s.t", {("cat", "s"), ("s", "t")}),
+    ("select * from cat.s.t", {("cat", "s")}),
+    ("select s.t.id, x.a.b.c from spark_catalog.s.t join cat.s.u", {("s", "t"), ("x", "a"), ("cat", "s")}),
+    ("select f(x).a.b from s.t", {(")", "a"), ("s", "t")}),
     ("select 1.5, x.* from s.t x", {("s", "t")}),
     ("optimize s.t", {("s", "t")}),
 ]
