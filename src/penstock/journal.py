@@ -22,7 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from penstock.commits import Commit, edits, foreign_commits, note_of
-from penstock.errors import NotFound, PenstockError, StatementError
+from penstock.errors import NotFound, PenstockError, StatementError, UnreadableTable
 from penstock.layout import RETENTION
 from penstock.relations import LEDGER_FOLDER
 from penstock.storage import Storage, join
@@ -44,6 +44,7 @@ SUMMARY = f"{LEDGER_FOLDER}/watermark.json"
 _NAME = re.compile(r"(\d+)(\.parquet)?$")
 _PATIENCE = 60
 _CANCELLED_AT_MOST = 5
+_LOOKS = 2
 _WAYS_OUT = "Run with --full-refresh to load it anew, or name another table."
 # What lost against another writer has committed nothing; the log says where to go on.
 _LOST = (
@@ -227,6 +228,15 @@ class Journal(Generic[P]):
 
         Checked, it is an error also where others have taken rows of ours out of the table.
         """
+        for _ in range(_LOOKS):
+            try:
+                return self._state(check)
+            except UnreadableTable as error:
+                # A table that is dropped while it is read looks broken, and then is not there.
+                log.debug("%s is looked at again: %s", self.location, error)
+        return self._state(check)
+
+    def _state(self, check: bool) -> State:
         try:
             table = Table.open(self.location, self._options, files=False)
         except NotFound:
@@ -382,6 +392,9 @@ class Journal(Generic[P]):
         properties: Mapping[str, str] | None = None,
     ) -> None:
         assert state.table is not None
+        if not state.table.is_there:
+            # A commit of delta-rs would make the folder of a log that was dropped anew.
+            raise Lost("the table was dropped")
         try:
             state.table.commit_marks(marks, note, properties)
         except DeltaError as error:

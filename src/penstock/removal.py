@@ -20,9 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import obstore
-from obstore.exceptions import BaseError
-
 from penstock.errors import PenstockError
 from penstock.journal import Step, no_step
 from penstock.lock import DAY, LOCK_FILE, Lock, is_locked_folder, untouched_for
@@ -316,7 +313,7 @@ def move_objects(storage: Storage, old: str, new: str, step: Step = no_step) -> 
         for path in sorted(found, key=lambda path: (f"/{LOG_FOLDER}/" not in path, path), reverse=True):
             arriving.beat()
             if path != f"{old}/{LINK_FILE}":
-                _copy(storage, path, new + path[len(old) :])
+                storage.copy(path, new + path[len(old) :])
                 step("copied")
             copied.add(path)
     gone = _Marked(storage, old, options | {_TO: new}).put()
@@ -413,15 +410,3 @@ def _delete_many(storage: Storage, paths: Iterable[str], marked: _Marked, step: 
         for _ in pool.map(storage.delete, paths):
             marked.beat()
             step("deleted")
-
-
-def _copy(storage: Storage, old: str, new: str) -> None:
-    """Copy an object inside of its store: it may be a data file of any size."""
-    try:
-        obstore.copy(storage._store, old, new)
-    except BaseError as error:
-        raise PenstockError(
-            f"An object could not be copied: {error}",
-            where=join(storage.root, old),
-            fix="The relation still has its old name; run again to rename it.",
-        ) from error

@@ -313,6 +313,16 @@ class Storage:
         except NotFound:
             return False
 
+    def copy(self, old: str, new: str) -> None:
+        """Copy an object inside of its store: it may be a data file of any size."""
+        source, target = self._key(old), self._key(new)
+        try:
+            obstore.copy(self._store, source, target)
+        except (StoreNotFound, FileNotFoundError) as error:
+            raise NotFound("There is no such object", where=join(self.root, old)) from error
+        except _FAILURES as error:
+            raise self._failed("copied", old, error, _MAYBE) from error
+
     def delete(self, path: str) -> None:
         key = self._key(path)
         try:

@@ -319,8 +319,16 @@ class Table:
         else:
             self._delta.create_write_transaction([], "append", self._delta.schema(), commit_properties=committed)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the version that was opened is still in the log, and not dropped since."""
+        return Storage(self.location, self._storage_options).exists(commit_file(self.version))
+
     def _number_of(self, application: str) -> int | None:
-        number = self._delta.transaction_version(application)
+        try:
+            number = self._delta.transaction_version(application)
+        except DeltaError as error:  # the log is read only now, and may be gone by now
+            raise _unreadable(self.location, error) from error
         return None if number is None else int(number)
 
 
