@@ -9,7 +9,7 @@ from deltalake.exceptions import DeltaError
 from penstock import locations, removal
 from penstock.commits import note_of
 from penstock.errors import NotFound, PenstockError
-from penstock.journal import SUMMARY, Step, no_step
+from penstock.journal import SUMMARY, Journal, Plan, Step, no_step
 from penstock.names import Name, quote
 from penstock.relations import LEDGER_FOLDER, Relation
 from penstock.storage import Storage, join, normalize
@@ -100,7 +100,10 @@ def _to_store(lake: Lake, source: Relation, target: Name, location: str, runner:
 def _make(lake: Lake, source: Relation, place: str, runner: Runner, step: Step) -> bool:
     """Make the whole clone at a place where nobody looks; False where the source has moved on meanwhile."""
     options = lake.storage_options
-    table = Table.open(source.location, options, files=False)
+    # Checked: in the clone nobody could tell any more that others have taken rows of ours out of its source.
+    table = _journal(source, options).state().table
+    if table is None:
+        raise lake.missing(source.name)
     version, marks = table.version, _marks(table)
     step("clone")
     if MARK in marks:
@@ -119,6 +122,10 @@ def _make(lake: Lake, source: Relation, place: str, runner: Runner, step: Step) 
     step("marked")
     # What is committed on top of that version does no harm; a table that was made anew has other versions.
     return Table.open(source.location, options, files=False).id == table.id
+
+
+def _journal(source: Relation, options: dict[str, str]) -> Journal[Plan]:
+    return Journal(source.location, options)
 
 
 def _marks(table: Table) -> dict[str, int]:

@@ -47,7 +47,7 @@ def test_marks_void_and_ledger_are_the_sources(lake: Lake, tmp_path: Path, elsew
     location = str(tmp_path / "elsewhere") if elsewhere else lake.location_of(SOURCE)
     if elsewhere:
         lake.links[SOURCE] = Link(location)
-    lake.sql(f"create table {SOURCE} as select id from range(3)")
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select id from range(3)")
     plan(location, 0)
     mark(location, 7, void=5)
     plan(location, 7)
@@ -69,7 +69,7 @@ def test_marks_void_and_ledger_are_the_sources(lake: Lake, tmp_path: Path, elsew
 @pytest.mark.parametrize(("moment", "brought"), [("clone", 2), ("copied", 0), ("cloned", 0)])
 def test_a_clone_is_of_one_version(lake: Lake, moment: str, brought: int) -> None:
     """It starts over when a batch comes in before the ledger was copied; later batches are not its own."""
-    lake.sql(f"create table {SOURCE} as select id from range(2)")
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select id from range(2)")
     location = lake.location_of(SOURCE)
     plan(location, 0)
     mark(location, 0)
@@ -96,7 +96,7 @@ def test_a_clone_is_of_one_version(lake: Lake, moment: str, brought: int) -> Non
 
 
 def test_a_source_that_is_made_anew_meanwhile_is_cloned_again(lake: Lake) -> None:
-    lake.sql(f"create table {SOURCE} as select id from range(2)")
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select id from range(2)")
     mark(lake.location_of(SOURCE), 3)
     anew = False
 
@@ -105,7 +105,7 @@ def test_a_source_that_is_made_anew_meanwhile_is_cloned_again(lake: Lake) -> Non
         if name == "copied" and not anew:
             anew = True
             lake.drop(SOURCE)
-            lake.sql(f"create table {SOURCE} as select id from range(5)")
+            lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select id from range(5)")
             lake.sql(f"insert into {SOURCE} values (7)")
 
     lake.clone(SOURCE, TARGET, step=step)
@@ -114,7 +114,7 @@ def test_a_source_that_is_made_anew_meanwhile_is_cloned_again(lake: Lake) -> Non
 
 
 def test_a_source_that_never_rests_is_named_and_the_target_stays(lake: Lake) -> None:
-    lake.sql(f"create table {SOURCE} as select id from range(2)")
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select id from range(2)")
     lake.sql(f"create table {TARGET} as select 9L as id")
     location = lake.location_of(SOURCE)
     mark(location, 0)
@@ -131,7 +131,7 @@ def test_a_source_that_never_rests_is_named_and_the_target_stays(lake: Lake) -> 
 
 @pytest.mark.parametrize("failing", ["clone", "cloned", "copied", "marked", "replace"])
 def test_the_old_target_stays_until_the_clone_is_whole(lake: Lake, failing: str) -> None:
-    lake.sql(f"create table {SOURCE} as select id from range(2)")
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select id from range(2)")
     lake.sql(f"create table {TARGET} as select 9L as id")
     mark(lake.location_of(SOURCE), 0)
 
@@ -148,7 +148,9 @@ def test_the_old_target_stays_until_the_clone_is_whole(lake: Lake, failing: str)
 
 
 def test_a_table_that_delta_rs_only_reads_is_marked_by_spark(lake: Lake) -> None:
-    lake.sql(f"create table {SOURCE} cluster by (id) as select id from range(4)")
+    lake.sql(
+        f"create table {SOURCE} cluster by (id) tblproperties ('penstock.generation' = '0') as select id from range(4)"
+    )
     lake.sql(f"delete from {SOURCE} where id = 1")
     table = lake.log_of(SOURCE)
     from penstock.transaction import commit_marks
@@ -164,7 +166,7 @@ def test_a_table_that_delta_rs_only_reads_is_marked_by_spark(lake: Lake) -> None
 
 
 def test_what_is_no_relation_is_not_replaced(lake: Lake) -> None:
-    lake.sql(f"create table {SOURCE} as select 1 as id")
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select 1 as id")
     notes = Path(lake.root, "clones", "target", "notes.txt")
     notes.parent.mkdir()
     notes.write_text("keep me")
@@ -178,7 +180,7 @@ def test_what_is_no_relation_is_not_replaced(lake: Lake) -> None:
 
 
 def test_a_view_and_a_link_are_replaced_and_data_elsewhere_stay(lake: Lake, tmp_path: Path) -> None:
-    lake.sql(f"create table {SOURCE} as select 1L as id")
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select 1L as id")
     lake.sql(f"create view {TARGET} as select 2L as id")
     lake.clone(SOURCE, TARGET)
     assert lake.get(TARGET).kind == "table"
@@ -191,7 +193,7 @@ def test_a_view_and_a_link_are_replaced_and_data_elsewhere_stay(lake: Lake, tmp_
 
 
 def test_a_clone_with_a_location_is_made_there_and_replaces_nothing(lake: Lake, tmp_path: Path) -> None:
-    lake.sql(f"create table {SOURCE} as select 1L as id")
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select 1L as id")
     lake.links[TARGET] = Link(str(tmp_path / "elsewhere"))
     lake.clone(SOURCE, TARGET)
     assert [row.id for row in lake.table(str(TARGET)).collect()] == [1]
@@ -205,3 +207,15 @@ def test_only_tables_are_cloned(lake: Lake) -> None:
     lake.sql(f"create view {SOURCE} as select 1 as id")
     with pytest.raises(PenstockError, match="is a view, and only tables"):
         lake.clone(SOURCE, TARGET)
+
+
+def test_a_source_that_others_took_rows_out_of_is_not_cloned(lake: Lake) -> None:
+    """In the clone nobody could tell any more: its own commit would stand above."""
+    lake.sql(f"create table {SOURCE} tblproperties ('penstock.generation' = '0') as select id from range(2)")
+    location = lake.location_of(SOURCE)
+    write_deltalake(location, DeltaTable(location).to_pyarrow_table(), mode="append")
+    mark(location, 0)
+    DeltaTable(location).restore(0)
+    with pytest.raises(PenstockError, match="restored to an older version"):
+        lake.clone(SOURCE, TARGET)
+    assert lake.find(TARGET) is None
