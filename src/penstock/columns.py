@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from penstock.commits import note_of
 from penstock.errors import PenstockError
 from penstock.names import Name, quote
 from penstock.table import Column, Table, field_name
@@ -127,9 +128,9 @@ def reshape(
     remove: Sequence[str] = (),
     retype: Mapping[str, str] | None = None,
     runner: Runner,
-    note: str,
+    note: str | None = None,
 ) -> None:
-    """Change a table's columns in one commit: added ones in its metadata, others by writing it anew.
+    """Change a table's columns in one commit: added ones in its metadata, others by writing it anew, with the note.
 
     Delta drops a column without a rewrite only after an upgrade of the table's protocol that many readers
     do not know; the rewrite keeps the table's id, properties and protocol.
@@ -151,9 +152,8 @@ def reshape(
         if column.name.lower() not in gone
     ]
     wanted += [f"cast(null as {type}) as {quote(column)}" for column, type in add.items()]
-    partitions = [
-        column
-        for column in Table.open(relation.location, lake.storage_options, files=False).partition_columns
-        if column.lower() not in gone
-    ]
-    runner.overwrite(f"select {', '.join(wanted)} from {name.sql}", relation, partitions, note)
+    table = Table.open(relation.location, lake.storage_options, files=False)
+    partitions = [column for column in table.partition_columns if column.lower() not in gone]
+    runner.overwrite(
+        f"select {', '.join(wanted)} from {name.sql}", relation, partitions, note or note_of("columns", table.version)
+    )

@@ -22,7 +22,8 @@ OURS = "penstock "
 _BASE = re.compile(r" base (-?\d+)(?: void: .*)?$", re.DOTALL)
 _EDITS = {"DELETE", "UPDATE", "MERGE", "TRUNCATE"}
 _WRITES = {"WRITE", "STREAMING UPDATE", "COPY INTO"}
-_REPLACES = ("CREATE", "REPLACE", "CLONE", "CONVERT")
+_REPLACES = re.compile(r"CREATE|(?:CREATE OR )?REPLACE TABLE|CLONE|CONVERT")
+_ALWAYS = re.compile(r"[\[\]()\"'\s]*true[\[\]()\"'\s]*", re.IGNORECASE)
 _REFRESH = "run with --full-refresh to load it anew"
 
 
@@ -133,17 +134,19 @@ def _check_restore(log: _Log, commit: Commit, target: int) -> None:
     between = list(log.above(target, version - 1))
     if len(between) == version - 1 - target and not any(is_ours(other) for other in between):
         return
+    if target < 0:
+        # Taken for the beginning, so that nothing passes unseen.
+        raise _lost(log, "restored to an older version by a timestamp, which the log does not resolve,", commit)
     raise _lost(log, f"restored to an older version, {target},", commit)
 
 
 def _restored(commit: Commit) -> int:
     version = (commit.get("operationParameters") or {}).get("version")
-    # By a timestamp, which the log does not resolve for us: taken for the oldest, so that nothing passes unseen.
     return -1 if version is None else int(version)
 
 
 def _is_replace(commit: Commit) -> bool:
-    return str(commit.get("operation") or "").startswith(_REPLACES)
+    return _REPLACES.match(str(commit.get("operation") or "")) is not None
 
 
 def _is_overwrite(commit: Commit) -> bool:
@@ -152,7 +155,11 @@ def _is_overwrite(commit: Commit) -> bool:
         return True
     if commit.get("operation") != "WRITE" or str(parameters.get("mode")) != "Overwrite":
         return False
-    return not parameters.get("predicate") and str(parameters.get("isDynamicPartitionOverwrite")).lower() != "true"
+    if predicate := parameters.get("predicate"):
+        return _ALWAYS.fullmatch(str(predicate)) is not None
+    # Of a table without partitions, all rows are of the one partition that is overwritten.
+    partitioned = str(parameters.get("partitionBy") or "[]") != "[]"
+    return not (partitioned and str(parameters.get("isDynamicPartitionOverwrite")).lower() == "true")
 
 
 def _lost(log: _Log, what: str, commit: Commit | None) -> PenstockError:

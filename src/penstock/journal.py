@@ -244,8 +244,8 @@ class Journal(Generic[P]):
         properties, mark = table.properties, table.mark
         others: list[Commit] = []
         if check and mark is not None:
-            self._check_properties(properties)
             others = foreign_commits(table)
+            self._check_properties(properties)
             self._tell_edits(others)
         return State(table, mark, table.void, int(properties.get(GENERATION, 0)), properties.get(LEDGER), tuple(others))
 
@@ -282,6 +282,8 @@ class Journal(Generic[P]):
         """The plan that an earlier process, or another one, has written and not committed; None when there is none."""
         if state.mark is not None:
             return self.plan(state.mark + 1, state, work)
+        if state.table is not None:
+            return None  # others made it, and a plan to make it is not to replace it
         # Where there is no table, what lies here is of an earlier life, unless it is a plan to begin this one.
         records = self.records()
         number = records.highest

@@ -131,11 +131,20 @@ class Runner:
         self._catalog.forget(self.spark, name)
 
     def overwrite(self, query: str, relation: Relation, partition_by: list[str], note: str) -> None:
-        """Replace a table's rows and columns by a query's, in one commit; its id and properties stay."""
+        """Replace a table's rows and columns by a query's, in one commit; its id and properties stay.
+
+        The query may read the table itself: a commit of another in between is a conflict, and all of it runs again.
+        """
+        from penstock.journal import Lost
+        from penstock.transaction import Transaction
 
         def attempt() -> None:
-            writer = self._resolving(query).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-            self._save(writer.partitionBy(*partition_by).option("userMetadata", note), relation.location)
+            known = Table.open(relation.location, self.lake.storage_options, files=False)
+            try:
+                transaction = Transaction(self, self.lake.for_spark(relation.location), known)
+            except Lost as error:
+                raise StatementError(str(error), condition="DELTA_CONCURRENT_WRITE") from error
+            transaction.overwrite(self._resolving(query), partition_by, note)
 
         with self.tagged(str(uuid.uuid4())):
             self.retrying(attempt)
@@ -263,8 +272,7 @@ class Runner:
             try:
                 return attempt()
             except StatementError as error:
-                lost = (error.condition or "").startswith(_LOST_A_RACE)
-                if not lost or number == _ATTEMPTS:
+                if not (error.condition or "").startswith(_LOST_A_RACE) or number == _ATTEMPTS:
                     raise
                 pause = min(0.1 * 2**number, 5.0) * random.uniform(0.5, 1.0)
                 log.info("another writer was first (%s); again in %.1f s", error.condition, pause)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
@@ -79,20 +79,33 @@ def normalize(location: str, base: str | Path | None = None) -> str:
     >>> normalize("s3://bucket/lake/")
     's3://bucket/lake'
     """
-    if location.startswith("file:"):
-        uri = urlparse(location)
-        if uri.netloc not in ("", "localhost"):
-            raise PenstockError(
-                f"{location} names a host, {uri.netloc}, where a path should begin",
-                fix="Write file:///… with three slashes and the whole path, or the path alone.",
-            )
-        location = unquote(uri.path)
+    if location[:5].lower() == "file:":
+        location = unquote(_path_of_file_uri(location))
+    if "\0" in location:
+        raise PenstockError(f"The path {location!r} holds a null character", fix="Correct the path.")
     if is_uri(location):
         return location.rstrip("/")
-    path = Path(location).expanduser()
+    try:
+        path = Path(location).expanduser()
+    except RuntimeError as error:
+        raise PenstockError(f"The home folder in {location} can't be found", fix="Write the whole path.") from error
     if not path.is_absolute():
         path = Path(base or os.getcwd()) / path
     return os.path.normpath(path)
+
+
+def _path_of_file_uri(uri: str) -> str:
+    """The path in a `file:` URI; `#` and `?` are letters of it, as in Spark."""
+    rest = uri[5:]
+    if not rest.startswith("//"):
+        return rest
+    host, slash, path = rest[2:].partition("/")
+    if host not in ("", "localhost"):
+        raise PenstockError(
+            f"{uri} names a host, {host}, where a path should begin",
+            fix="Write file:///… with three slashes and the whole path, or the path alone.",
+        )
+    return slash + path
 
 
 def join(location: str, *parts: str) -> str:

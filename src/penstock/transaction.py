@@ -84,6 +84,14 @@ class Transaction:
         if (version, id) != (known.version, known.id):
             raise Lost(f"the table is at version {version}, not {known.version}")
 
+    def overwrite(self, frame: DataFrame, partition_by: Sequence[str], note: str) -> None:
+        """Replace all rows and columns, in one commit. All files count as read: what another adds is a conflict."""
+        self.files()
+        partitions = self._nil
+        for column in partition_by:
+            partitions = partitions.appended(column)
+        self._write(frame, "Overwrite", {"overwriteSchema": "true"}, {}, note, partitions=partitions)
+
     def files(self) -> Any:
         """All files of the table; they count as read, so that whatever another has written since is a conflict."""
         if self._files is None:
@@ -131,8 +139,21 @@ class Transaction:
         step: Step = no_step,
     ) -> None:
         """Append rows, as the DataFrame writer does, and the marks, in one commit."""
-        mode = java_class(self._spark, "org.apache.spark.sql.SaveMode").Append
-        options = scala_map(self._spark, {"mergeSchema": "true"} if merge_schema else {})
+        self._write(frame, "Append", {"mergeSchema": "true"} if merge_schema else {}, marks, note, step=step)
+
+    def _write(
+        self,
+        frame: DataFrame,
+        mode_name: str,
+        given: Mapping[str, str],
+        marks: Mapping[str, int],
+        note: str,
+        *,
+        partitions: Any = None,
+        step: Step = no_step,
+    ) -> None:
+        mode = getattr(java_class(self._spark, "org.apache.spark.sql.SaveMode"), mode_name)
+        options = scala_map(self._spark, dict(given))
         session = self._spark._jsparkSession
         try:
             delta_options = self._delta("DeltaOptions")(options, session.sessionState().conf())
@@ -140,7 +161,7 @@ class Transaction:
                 self._log,
                 mode,
                 delta_options,
-                self._nil,
+                self._nil if partitions is None else partitions,
                 scala_map(self._spark, {}),
                 frame._jdf,
                 self._none,

@@ -21,7 +21,7 @@ from penstock.files.plan import KIND, LINES, QUARANTINED, RECORDS, REPLACED, SKI
 from penstock.files.progress import Progress
 from penstock.files.reading import BadFiles, Reader, Reading, Request
 from penstock.files.report import Batch, IngestReport, count
-from penstock.files.roots import Roots, below
+from penstock.files.roots import Roots, below, located
 from penstock.files.selection import Selection, Selector, set_aside
 from penstock.files.source import FileSource
 from penstock.files.status import changed
@@ -159,7 +159,8 @@ class FileWork:
     # What the journal asks for
 
     def decode(self, number: int, data: bytes, where: str) -> FilePlan:
-        return FilePlan.from_bytes(number, data, where)
+        plan = FilePlan.from_bytes(number, data, where)
+        return plan.named(plan.roots)
 
     def propose(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
         if state.table is not None and state.mark is None and not replace:
@@ -232,11 +233,13 @@ class FileWork:
 
     def _look(self, state: State, *, replace: bool) -> None:
         """List the roots, and sort out what is there."""
-        source, first = self.source, replace or state.mark is None
+        source = self.source
+        # A table that others made empty becomes ours by a plan without files: what follows that is the first batch.
+        first = replace or state.mark is None or (state.mark == state.generation and not self._ledger.records.num_rows)
         listed = self._listings.of(source.source_roots, fresh=self._relist)
         self._relist = False
         known = none(RECORDS) if first else self._ledger.records
-        if first or not self._ledger.roots.roots:
+        if replace or state.mark is None:
             self._roots = Roots.first(source.source_roots, source.roots_as_written)
         else:
             self._roots = self._follow_moves(self._ledger.roots, listed, known)
@@ -260,23 +263,28 @@ class FileWork:
 
     def _follow_moves(self, before: Roots, listed: pa.Table, known: pa.Table) -> Roots:
         """The roots as the ledger knows them; a new one with files that came in from another is as `on_moved_root` says."""
-        roots = before.then(self.source.source_roots, self.source.roots_as_written or self.source.source_roots)
+        roots = before.then(self.source.source_roots, self.source.roots_as_written)
         for root in roots.unknown_to(before):
-            new = below(without(roots.identify(listed), known), roots.name_of(root))
-            for name in dict.fromkeys(map(before.name_of, before.roots)):
-                same = new.num_rows - without(new, below(known, name)).num_rows
-                if same == 0 or self.source.on_moved_root == "ingest":
-                    continue
-                if self.source.on_moved_root == "fail":
-                    raise PenstockError(
-                        f"{count(same, 'file')} below {root} came in from {name} already, by path, time and size: "
-                        "the folder was moved or copied",
-                        where=str(self.name),
-                        fix="Set `on_moved_root: accept` where it was moved (the files are those that are in), or "
-                        "`on_moved_root: ingest` to bring them in as new ones.",
-                    )
-                roots = roots.moved(root, name)
-                break
+            new = below(without(roots.listed(listed), known), roots.name_of(root))
+            same = {name: new.num_rows - without(new, below(known, name)).num_rows for name in before.names}
+            from_names = [name for name, files in same.items() if files]
+            if not from_names or self.source.on_moved_root == "ingest":
+                continue
+            what = f"{count(sum(same.values()), 'file')} below {root} came in from {' and '.join(from_names)} already"
+            if self.source.on_moved_root == "fail":
+                raise PenstockError(
+                    f"{what}, by path, time and size: the folder was moved or copied",
+                    where=str(self.name),
+                    fix="Set `on_moved_root: accept` where it was moved (the files are those that are in), or "
+                    "`on_moved_root: ingest` to bring them in as new ones.",
+                )
+            if len(from_names) > 1:
+                raise PenstockError(
+                    f"{what}: one root can't take the place of several",
+                    where=str(self.name),
+                    fix="Keep a folder for each, or set `on_moved_root: ingest` to bring all of it in as new.",
+                )
+            roots = roots.moved(root, from_names[0])
         return roots
 
     def _next_plan(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
@@ -323,7 +331,7 @@ class FileWork:
         if known is None and not plan.replace and self._ledger.schema is not None:
             known = Shape(self._ledger.schema, self._ledger.folders)
         return Request(
-            paths=tuple(plan.roots.locate(files)["path"].to_pylist()),
+            paths=tuple(located(files)["path"].to_pylist()),
             roots=plan.roots.roots,
             format=plan.format,
             shape=None if plan.schema is None else Shape(plan.schema, plan.folders),
@@ -392,7 +400,9 @@ class FileWork:
         if merge:
             options["mergeSchema"] = "true"
         # The earlier rows may have come from the same file by another spelling of its root.
-        places = [place for path in replaced for place in plan.roots.spellings(path)]
+        known = self._ledger.records
+        earlier = located(known.filter(pc.is_in(known["path"], pa.array(replaced, pa.string()))))
+        places = dict.fromkeys([*earlier["path"].to_pylist(), *located(plan.read)["path"].to_pylist()])
         uris = ", ".join(literal(self._uri(place)) for place in places)
         writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", f"source_file_uri in ({uris})")
         # The batch's other files are new, and so not of those that are replaced.
@@ -414,7 +424,7 @@ class FileWork:
         """A plan to make the table may be left of a run with another config: it is not to bring in what this one has not."""
         if not plan.replace:
             return
-        files = plan.roots.locate(plan.read)
+        files = located(plan.read)
         for path in files["path"].to_pylist():
             if not any(path.startswith(root.rstrip("/") + "/") for root in self.source.source_roots):
                 self._start_over(f"{path} is below none of the roots that the model has now")
@@ -427,7 +437,7 @@ class FileWork:
             self._start_over(f"{path} {why} after it was planned")
 
     def _changed(self, plan: FilePlan) -> dict[str, str]:
-        return changed(plan.roots.locate(plan.read), plan.roots.roots, self.lake.storage_options)
+        return changed(located(plan.read), plan.roots.roots, self.lake.storage_options)
 
     def _refuse_bad(self, plan: FilePlan, state: State) -> None:
         """After a failure: unreadable files are left out of the next plan, where that is allowed."""
@@ -479,7 +489,7 @@ class FileWork:
     def _tell(self, running: Running[FilePlan], state: State) -> None:
         plan = running.plan
         self.report.skipped += plan.with_status(SKIPPED).num_rows
-        for row in plan.roots.locate(plan.with_status(QUARANTINED)).to_pylist():
+        for row in located(plan.with_status(QUARANTINED)).to_pylist():
             self.report.quarantined[row["path"]] = row["reason"]
             self._warn(f"{row['path']} can't be read and was left out: {row['reason']}")
         if not running.note:

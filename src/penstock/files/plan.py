@@ -7,7 +7,7 @@ import json
 import time
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +23,8 @@ INGESTED, REPLACED, SKIPPED, QUARANTINED = "ingested", "replaced", "skipped", "q
 READ = (INGESTED, REPLACED)
 """The statuses of files whose rows are in the table; the earlier rows of a replaced one left with the same commit."""
 
-LINES = pa.schema([*FILES, ("status", pa.string()), ("reason", pa.string())])
+LINES = pa.schema([*FILES, ("place", pa.string()), ("status", pa.string()), ("reason", pa.string())])
+"""A file by the name that the ledger knows it by, the place where it lies if that is another, and what becomes of it."""
 RECORDS = pa.schema([*FILES, ("batchId", pa.int64()), ("batchProcessingTime", pa.int64()), *list(LINES)[3:]])
 """A line of the ledger, in a plan and in a compaction alike."""
 KEY = ["path", "modificationTime", "size"]
@@ -53,11 +54,17 @@ class FilePlan:
     """The table's life that it belongs to, or begins."""
     model: str = ""
     """A digest of the SQL that it was planned for."""
+    spelled: bool = False
+    """Whether its paths are those of 0.1.0, which knew a file by its root as the config spelled it."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
 
     @property
     def batch_id(self) -> int:
         return self.number - self.generation
+
+    def named(self, roots: Roots) -> FilePlan:
+        """The same with the names that the ledger knows its files by."""
+        return replace(self, lines=roots.identify(self.lines), spelled=False) if self.spelled else self
 
     def with_status(self, *statuses: str) -> pa.Table:
         return self.lines.filter(pc.is_in(self.lines["status"], pa.array(statuses, pa.string())))
@@ -73,6 +80,7 @@ class FilePlan:
                 *(self.lines[name] for name in KEY),
                 _repeat(self.batch_id, size),
                 _repeat(self.time, size),
+                self.lines["place"],
                 self.lines["status"],
                 self.lines["reason"],
             ],
@@ -114,8 +122,6 @@ class FilePlan:
             check_header(header, number, KIND, where)
             roots = Roots.from_header(header)
             records = _lines(body)
-            if header["format_version"] == 1:
-                records = roots.identify(records)
             if records.num_rows != header["files"]:
                 raise ValueError(f"it has {records.num_rows} of {header['files']} lines")
             voided = header.get("voided")
@@ -131,6 +137,7 @@ class FilePlan:
                 voided=None if voided is None else (voided["number"], voided["reason"]),
                 ledger=header.get("ledger"),
                 model=header.get("model", ""),
+                spelled=header["format_version"] == 1,
                 time=header["time"],
             )
         except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -172,7 +179,12 @@ def lines(files: pa.Table, status: str, reason: str | None = None) -> pa.Table:
     if size == 0:
         return none(LINES)
     return pa.table(
-        [*(files[name] for name in KEY), pa.repeat(pa.scalar(status), size), pa.array([reason] * size, pa.string())],
+        [
+            *(files[name] for name in KEY),
+            files["place"] if "place" in files.column_names else pa.nulls(size, pa.string()),
+            pa.repeat(pa.scalar(status), size),
+            pa.array([reason] * size, pa.string()),
+        ],
         schema=LINES,
     )
 

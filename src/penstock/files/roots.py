@@ -49,96 +49,94 @@ def canonical(root: str) -> str:
 
 @dataclass(frozen=True)
 class Roots:
-    """The roots of one plan, or of one run.
+    """The roots of one plan, or of one run, and what the ledger calls them.
 
-    >>> roots = Roots(("/link",), ("/link",), {"/link": "/real"})
-    >>> roots.known_as("/link/a.json"), roots.located("/real/a.json")
-    ('/real/a.json', '/link/a.json')
+    >>> Roots(("/link",), {"/link": "/real"}, {"/link": "/real"}).known_as("/link/a.json")
+    '/real/a.json'
     """
 
     roots: tuple[str, ...] = ()
     """As they are listed and read."""
-    written: tuple[str, ...] = ()
-    """The same, as the config has them."""
+    written: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Every root that the ledger has had, as a config wrote it, with its name there."""
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Roots, of this plan and of those before it, that the ledger knows by another name, each with that name."""
+    """Every root that the ledger knows by another name than it is read by, with that name."""
 
     @classmethod
     def first(cls, roots: Iterable[str], written: Iterable[str] = ()) -> Roots:
         """The roots of a ledger that begins."""
-        roots = tuple(roots)
-        aliases = {root: canonical(root) for root in roots if canonical(root) != root}
-        return cls(roots, tuple(written) or roots, aliases)
+        return cls().then(roots, written)
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> Roots:
         """As a plan or compaction says; those of 0.1.0 had no aliases, and paths as the config spelled the root."""
         if "aliases" not in header:
             return cls.first(header.get("roots") or ())
-        return cls(tuple(header["roots"]), tuple(header["written"]), dict(header["aliases"]))
+        return cls(tuple(header["roots"]), dict(header["written"]), dict(header["aliases"]))
 
     def to_header(self) -> dict[str, Any]:
-        return {"roots": list(self.roots), "written": list(self.written), "aliases": dict(self.aliases)}
+        return {"roots": list(self.roots), "written": dict(self.written), "aliases": dict(self.aliases)}
 
-    def then(self, roots: Iterable[str], written: Iterable[str]) -> Roots:
+    def then(self, roots: Iterable[str], written: Iterable[str] = ()) -> Roots:
         """The roots of a later run on the same ledger.
 
-        A root that the config spells as before is the same root, also where that leads elsewhere now: the whole
-        project was moved, or checked out in another place.
+        A root that a config wrote before is the same root, also where that leads elsewhere now: the whole project was
+        moved, or checked out in another place.
         """
-        roots, written = tuple(roots), tuple(written)
-        before = dict(zip(self.written, self.roots, strict=True)) | {root: root for root in self.roots}
-        aliases = dict(self.aliases)
-        for root, text in zip(roots, written, strict=True):
-            if root not in aliases and root not in self.roots:
-                name = self.name_of(before[text]) if text in before else canonical(root)
-                if name != root:
-                    aliases[root] = name
-        return Roots(roots, written, aliases)
+        roots = tuple(roots)
+        texts = dict(zip(roots, tuple(written) or roots, strict=True))
+        names, aliases = dict(self.written), dict(self.aliases)
+        for root, text in texts.items():
+            known = next((names[spelling] for spelling in (text, root) if spelling in names), None)
+            name = known or _through(self.aliases, canonical(root))
+            names |= {text: name, root: name}
+            if name == root:
+                aliases.pop(root, None)
+            else:
+                aliases[root] = name
+        return Roots(roots, names, aliases)
 
     def moved(self, root: str, name: str) -> Roots:
         """The same, with a root that the ledger knows by another name."""
-        return replace(self, aliases={**self.aliases, root: name})
+        old = self.name_of(root)
+        written = {text: name if known == old else known for text, known in self.written.items()}
+        return replace(self, written=written, aliases={**self.aliases, root: name})
 
     def name_of(self, root: str) -> str:
         """The name that the ledger knows a root by."""
         return self.aliases.get(root, root)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all roots that the ledger has had."""
+        return tuple(dict.fromkeys(self.written.values()))
+
     def unknown_to(self, before: Roots) -> list[str]:
         """Those roots that are neither one of an earlier plan's nor below one."""
-        known = [before.name_of(root) for root in before.roots] + list(before.aliases.values())
-        return [root for root in self.roots if not any(_is_at(self.name_of(root), name) for name in known)]
+        return [root for root in self.roots if not any(_is_at(self.name_of(root), name) for name in before.names)]
 
     def known_as(self, path: str) -> str:
         """The name that the ledger knows a file by."""
         return str(_renamed(pa.chunked_array([[path]], pa.string()), self._names())[0].as_py())
 
-    def located(self, path: str) -> str:
-        """Where a file lies that the ledger knows by this name."""
-        return str(_renamed(pa.chunked_array([[path]], pa.string()), self._places())[0].as_py())
-
-    def spellings(self, path: str) -> list[str]:
-        """Every place that a file of this name may have been read at."""
-        root = max((name for name in self.aliases.values() if _is_at(path, name)), key=len, default=None)
-        others = [] if root is None else [key + path[len(root) :] for key, name in self.aliases.items() if name == root]
-        return list(dict.fromkeys([self.located(path), path, *others]))
-
     def identify(self, files: pa.Table) -> pa.Table:
-        """A listing, with the names that the ledger knows its files by."""
+        """Files as they are listed, by the names that the ledger knows them by; `place` is where they lie, if elsewhere."""
         if not self.aliases:
-            return files
-        renamed = _with_paths(files, _renamed(files["path"], self._names()))
-        return _once(renamed) if len(self.roots) > 1 else renamed
+            return _with_places(files, pa.nulls(files.num_rows, pa.string()))
+        names = _renamed(files["path"], self._names())
+        elsewhere = pc.if_else(pc.equal(names, files["path"]), pa.scalar(None, pa.string()), files["path"])
+        return _with_places(_with_paths(files, names), elsewhere)
 
-    def locate(self, files: pa.Table) -> pa.Table:
-        """Files by the names that the ledger knows, with the places where they lie."""
-        return files if not self.aliases else _with_paths(files, _renamed(files["path"], self._places()))
+    def listed(self, files: pa.Table) -> pa.Table:
+        """The same of a listing, each file once: two roots may lead to the same one."""
+        return _once(self.identify(files)) if self.aliases and len(self.roots) > 1 else self.identify(files)
 
     def check(self, where: str) -> None:
-        """Two roots of one name must be one place."""
-        for index, root in enumerate(self.roots):
-            for other in self.roots[:index]:
-                if self.name_of(root) == self.name_of(other) and canonical(root) != canonical(other):
+        """Two roots must have names that lie to each other as they do: else two files could have one name."""
+        for root in self.roots:
+            for other in self.roots:
+                name, above = self.name_of(root), self.name_of(other)
+                if _is_at(name, above) and canonical(root) != canonical(other) + name[len(above) :]:
                     raise PenstockError(
                         f"`source_roots` has both {other} and {root}, and one of them is known as the place that the "
                         "other was moved to",
@@ -149,8 +147,10 @@ class Roots:
     def _names(self) -> dict[str, str]:
         return {root: self.name_of(root) for root in [*self.roots, *self.aliases]}
 
-    def _places(self) -> dict[str, str]:
-        return {self.name_of(root): root for root in reversed(self.roots)}
+
+def located(files: pa.Table) -> pa.Table:
+    """Files by the names that the ledger knows, with the places where they lie as their paths."""
+    return _with_paths(files, pc.coalesce(files["place"], files["path"]))
 
 
 def below(files: pa.Table, root: str) -> pa.Table:
@@ -158,6 +158,12 @@ def below(files: pa.Table, root: str) -> pa.Table:
     prefix = root.rstrip("/") + "/"
     found = files.filter(pc.starts_with(files["path"], prefix))
     return _with_paths(found, pc.utf8_slice_codeunits(found["path"], len(prefix)))
+
+
+def _through(aliases: Mapping[str, str], root: str) -> str:
+    """The name of a root that lies at or below one which has another name."""
+    above = max((spelling for spelling in aliases if _is_at(root, spelling)), key=len, default=None)
+    return root if above is None else aliases[above] + root[len(above) :]
 
 
 def _is_at(path: str, root: str) -> bool:
@@ -188,10 +194,15 @@ def _with_paths(files: pa.Table, paths: pa.ChunkedArray) -> pa.Table:
     return files.set_column(files.schema.get_field_index("path"), "path", paths)
 
 
+def _with_places(files: pa.Table, places: pa.ChunkedArray) -> pa.Table:
+    at = files.schema.get_field_index("place")
+    return files.append_column("place", places) if at < 0 else files.set_column(at, "place", places)
+
+
 def _once(files: pa.Table) -> pa.Table:
-    """Each path once: two roots may lead to the same file."""
+    """Each name once."""
     if len(pc.unique(files["path"])) == files.num_rows:
         return files
-    grouped = files.group_by("path").aggregate([("modificationTime", "max"), ("size", "max")])
-    columns = [grouped["path"], grouped["modificationTime_max"], grouped["size_max"]]
-    return pa.table(columns, schema=files.schema)
+    seen: set[str] = set()
+    first = [not (path in seen or seen.add(path)) for path in files["path"].to_pylist()]  # type: ignore[func-returns-value]
+    return files.filter(pa.array(first, pa.bool_()))

@@ -14,7 +14,7 @@ from penstock.errors import PenstockError
 from penstock.files.listing import matching, none
 from penstock.files.plan import INGESTED, LINES, QUARANTINED, READ, REPLACED, SKIPPED, Backlog, lines, without
 from penstock.files.report import count
-from penstock.files.roots import Roots
+from penstock.files.roots import Roots, located
 from penstock.files.source import FileSource
 from penstock.names import Name
 from penstock.table import Table
@@ -57,7 +57,7 @@ class Selector:
     ) -> Selection:
         """Take out what is known, what is not wanted, what is not to be read and what must wait."""
         source = self.source
-        files = roots.identify(matching(roots.locate(without(roots.identify(listed), known)), source))
+        files = roots.identify(matching(located(without(roots.listed(listed), known)), source))
         if files.num_rows == 0:
             # The common case, and one that must stay cheap.
             return Selection(Backlog(lines(files, INGESTED), source.max_files_per_trigger, None), none(LINES))

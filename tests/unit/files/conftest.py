@@ -15,6 +15,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from penstock.files import FileSource, IngestReport
 from penstock.files.ingest import FileWork
 from penstock.files.model import Model
+from penstock.files.roots import located
 from penstock.journal import Lost, properties_of
 from penstock.lake import connect
 from penstock.layout import Layout
@@ -45,7 +46,7 @@ class RustWork(FileWork):
         return [json.loads(line)["id"] for line in lines if line.strip()]
 
     def _write(self, plan, reading, note, state):
-        ids = self._ids(plan.roots.locate(plan.read)["path"].to_pylist())
+        ids = self._ids(located(plan.read)["path"].to_pylist())
         rows = pa.table({"id": pa.array(ids, pa.int64())})
         options = self.lake.storage_options or None
         mark = CommitProperties(

@@ -457,3 +457,42 @@ def test_a_large_plan_is_compacted_by_itself(shop, monkeypatch):
     shop.plan(0).write_bytes(b"is not read any more")
     assert shop.run().nothing_new
     shop.check()
+
+
+def by_hand(shop, **keys):
+    DeltaTable.create(str(shop.table), schema=pa.schema([("id", pa.int64())]), description="by hand", **keys)
+
+
+def test_starting_timestamp_after_empty(shop):
+    """`--empty`, then a run: files from before `starting_timestamp` come in, since the claim was the first plan."""
+    shop.land(at=1_600_000_000)
+    shop.expected.clear()
+    shop.land(at=1_700_000_000)
+    by_hand(shop)
+    shop.run(starting_timestamp="2023-01-01T00:00:00Z")
+    shop.check()
+
+
+def test_a_table_made_by_hand_after_a_first_run_that_failed(shop):
+    """docs/files.md: "it becomes ours as it is, by one commit without data"; and "nothing is dropped that is not ours"."""
+    shop.land()
+    with pytest.raises(Crash):
+        shop.run(step=at_step("planned"))
+    by_hand(shop)
+    shop.run()
+    shop.check()
+    assert Table.open(str(shop.table)).description == "by hand"
+
+
+@pytest.mark.parametrize("at", [0.3, 0.5, 0.7])
+def test_a_damaged_compaction_is_one_clear_error(shop, at):
+    for _ in range(40):
+        shop.land()
+    shop.run(max_files_per_trigger=10, source_compaction_interval=2)
+    path = shop.compaction(3)
+    data = bytearray(path.read_bytes())
+    start = int(len(data) * at)
+    data[start : start + 40] = b"\xff" * 40
+    path.write_bytes(data)
+    with pytest.raises(PenstockError):
+        shop.run()
