@@ -7,7 +7,7 @@ import time
 import pytest
 
 from penstock import PenstockError
-from penstock.runner import Runner
+from penstock.transaction import Transaction
 
 OLD = 1_700_000_000
 
@@ -50,13 +50,17 @@ def test_replace_columns_is_an_alter_and_takes_no_row(landing):
     assert landing.ingest("select id from @data").nothing_new
 
 
-def test_a_restore_by_timestamp_that_takes_no_row_of_ours(landing):
+def test_a_restore_by_timestamp_is_an_error_until_it_is_one_by_version(landing):
+    """The log tells the timestamp in the zone of whoever gave it: which version that was can't be told."""
     two_batches(landing)
     time.sleep(1.1)
     moment = spark_of(landing).sql("select cast(current_timestamp() as string)").first()[0]
     time.sleep(1.1)
     spark_of(landing).sql(f"delete from {path_of(landing)} where id = 1")
     spark_of(landing).sql(f"restore table {path_of(landing)} to timestamp as of '{moment}'")
+    with pytest.raises(PenstockError, match="by a timestamp, which the log does not resolve"):
+        landing.ingest("select id from @data")
+    spark_of(landing).sql(f"restore table {path_of(landing)} to version as of 1")
     assert landing.rows() == [(1,), (2,)]
     assert landing.ingest("select id from @data").nothing_new
 
@@ -137,15 +141,15 @@ def test_a_batch_that_comes_in_while_columns_are_dropped(landing, monkeypatch):
     landing.json("a.json", {"id": 1, "x": 1}, at=OLD)
     landing.ingest("select id, x from @data")
     landing.json("b.json", {"id": 2, "x": 2}, at=OLD + 1)
-    save, done = Runner._save, []
+    overwrite, done = Transaction.overwrite, []
 
-    def first_another_run(self, writer, location):
+    def first_another_run(self, frame, partition_by, note):
         if not done:
             done.append(1)
             assert landing.ingest("select id, x from @data", source_exclude=["c.json"]).files == 1
-        save(self, writer, location)
+        overwrite(self, frame, partition_by, note)
 
-    monkeypatch.setattr(Runner, "_save", first_another_run)
+    monkeypatch.setattr(Transaction, "overwrite", first_another_run)
     landing.json("c.json", {"id": 3, "x": 3}, at=OLD + 2)
     landing.ingest("select id from @data", on_schema_change="sync_all_columns")
     assert done
