@@ -439,7 +439,7 @@ class Journal(Generic[P]):
                 where=self.location,
                 fix=f"ALTER TABLE … UNSET TBLPROPERTIES ('{RETENTION}').",
             )
-        if GENERATION not in properties:
+        if not properties.get(GENERATION, "").isdigit():
             raise PenstockError(
                 "This table was replaced by something else since the last batch came in",
                 where=self.location,

@@ -22,7 +22,7 @@ from penstock.storage import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
     from penstock.runner import Runner
 
@@ -195,6 +195,7 @@ class Frames:
             for group in self._groups(paths):
                 absent = {name.lower() for name in shape.folders} - {name.lower() for name in group.folders}
                 part = self._read(group, _leave_out(schema, absent))
+                part = _with_nulls(part, [field for field in schema.fields if field.name.lower() in absent])
                 parts.append(self._with_virtual(part, VIRTUAL, virtual))
             return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
         except PenstockError:
@@ -401,6 +402,14 @@ def _struct(schema: dict[str, Any]) -> StructType:
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(schema)
+
+
+def _with_nulls(frame: DataFrame, fields: list[StructField]) -> DataFrame:
+    """The columns of folders that these files do not lie in."""
+    from pyspark.sql import functions as F
+
+    nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in fields]
+    return frame.select("*", *nulls) if nulls else frame
 
 
 def _leave_out(schema: StructType, names: set[str]) -> StructType:

@@ -265,7 +265,7 @@ class FileWork:
         """The roots as the ledger knows them; a new one with files that came in from another is as `on_moved_root` says."""
         roots = before.then(self.source.source_roots, self.source.roots_as_written)
         for root in roots.unknown_to(before):
-            new = below(without(roots.listed(listed), known), roots.name_of(root))
+            new = below(without(roots.listed(matching(listed, self.source)), known), roots.name_of(root))
             same = {name: new.num_rows - without(new, below(known, name)).num_rows for name in before.names}
             from_names = [name for name, files in same.items() if files]
             if not from_names or self.source.on_moved_root == "ingest":

@@ -21,6 +21,7 @@ BAD = ("fail", "quarantine")
 MOVED = ("fail", "accept", "ingest")
 ALIASES = {"roots": "source_roots", "ss_source_path": "source_roots", "scope_columns": "source_columns"}
 
+_LONGEST = 366 * 24 * 3600
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 # Spark's simple types, with their spellings; what is inside of <> is checked by taking it apart.
@@ -200,8 +201,10 @@ def _seconds(value: Any) -> float:
         seconds = float(value)
     except (TypeError, ValueError):
         seconds = -1
-    if isinstance(value, bool) or not 0 <= seconds < float("inf"):
+    if isinstance(value, bool) or not seconds >= 0:
         raise ValueError("is a number of seconds, 0 or more")
+    if seconds > _LONGEST:
+        raise ValueError("is a number of seconds, a year at most")
     return seconds
 
 
@@ -210,7 +213,7 @@ def _instant(value: Any) -> datetime:
         instant = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     except ValueError:
         instant = None
-    if instant is None or instant.tzinfo is None:
+    if instant is None or instant.tzinfo is None or not 1900 <= instant.year < 9999:
         raise ValueError("is a time with its offset, such as 2026-01-01T00:00:00Z")
     return instant.astimezone(timezone.utc)
 

@@ -63,7 +63,13 @@ class DatedPath:
             lacks = [item for item in lacks if not item.startswith("%H")]
         if "Y" not in tokens:
             return [f"`source_path` names no date: it lacks %Y ({text})"]
-        return [f"`source_path` has {', '.join(lacks)}"] if lacks else []
+        if lacks:
+            return [f"`source_path` has {', '.join(lacks)}"]
+        try:
+            _matcher(_TOKEN.sub("0", text))
+        except re.error as error:
+            return [f"`source_path` has a range that is none ({error.msg}): {text}"]
+        return []
 
     @property
     def unit(self) -> str:

@@ -154,3 +154,11 @@ def test_a_batch_that_comes_in_while_columns_are_dropped(landing, monkeypatch):
     landing.ingest("select id from @data", on_schema_change="sync_all_columns")
     assert done
     assert landing.rows("id") == [(1,), (2,), (3,)]
+
+
+def test_a_batch_of_files_without_the_folder_column_that_others_have(landing):
+    """In one batch with others such a file comes in, with a null; alone it stops the run: it depends on the cut."""
+    landing.json("k=1/a.json", {"id": 1}, at=OLD)
+    landing.json("b.json", {"id": 2}, at=OLD + 1)
+    landing.ingest("select id, k from @data", max_files_per_trigger=1)
+    assert landing.rows() == [(1, 1), (2, None)]

@@ -385,3 +385,15 @@ def test_a_ledger_of_0_1_0_whose_link_leads_elsewhere(shop, tmp_path):
     link.symlink_to(new, target_is_directory=True)
     shop.run(source_roots=[str(link)])
     shop.check()
+
+
+def test_a_copy_that_the_patterns_leave_out_is_no_move(shop, tmp_path):
+    shop.land("a.json")
+    shop.run()
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy2(shop.landing / "a.json", other / "a.json")
+    (other / "n.json").write_text(json.dumps({"id": 50}))
+    shop.expected[50] += 1
+    shop.run(source_roots=[str(shop.landing), str(other)], source_patterns=["n.json"])
+    shop.check()

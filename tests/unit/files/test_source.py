@@ -6,6 +6,7 @@ import pytest
 
 from penstock import PenstockError
 from penstock.files import FileSource
+from penstock.windows import DatedPath
 
 
 def read(**config):
@@ -71,3 +72,21 @@ def test_starting_timestamp_is_an_instant():
 
 def test_a_computed_column_needs_no_type():
     assert not read(source_columns=[{"name": "x", "extract": False}]).source_columns[0].extract
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"safety_buffer_seconds": 1e17},
+        {"starting_timestamp": "0001-01-01T00:00:00+14:00"},
+        {"starting_timestamp": "9999-12-31T23:59:59-14:00"},
+    ],
+)
+def test_times_out_of_range_are_refused(config):
+    with pytest.raises(PenstockError):
+        FileSource.from_mapping({"source_roots": ["/a"], **config})
+
+
+@pytest.mark.parametrize("pattern", ["[z-a].json", "[\\].json"])
+def test_a_range_in_source_path_that_is_none(pattern):
+    assert DatedPath.problems(f"/landing/%Y/{pattern}")
