@@ -389,6 +389,8 @@ class FileWork:
         replaced = plan.with_status(REPLACED)["path"].to_pylist()
         with self.runner.tagged(note):
             if replaced:
+                # A plan that an earlier process has left is run before anything was read of the ledger.
+                self._ledger.follow(state)
                 self._overwrite(plan, reading.frame, replaced, note, merge)
                 return
             transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
@@ -399,10 +401,10 @@ class FileWork:
         options = {"txnAppId": MARK, "txnVersion": str(plan.number), "userMetadata": note}
         if merge:
             options["mergeSchema"] = "true"
-        # The earlier rows may have come from the same file by another spelling of its root.
+        # By the places that they were read at: the file's root may have been spelled otherwise then.
         known = self._ledger.records
         earlier = located(known.filter(pc.is_in(known["path"], pa.array(replaced, pa.string()))))
-        places = dict.fromkeys([*earlier["path"].to_pylist(), *located(plan.read)["path"].to_pylist()])
+        places = dict.fromkeys(earlier["path"].to_pylist())
         uris = ", ".join(literal(self._uri(place)) for place in places)
         writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", f"source_file_uri in ({uris})")
         # The batch's other files are new, and so not of those that are replaced.

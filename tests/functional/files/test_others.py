@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from penstock import PenstockError
+from penstock import PenstockError, files
+from penstock.files import FileSource
+from penstock.names import Name
 from penstock.transaction import Transaction
 
 OLD = 1_700_000_000
@@ -162,3 +164,25 @@ def test_a_batch_of_files_without_the_folder_column_that_others_have(landing):
     landing.json("b.json", {"id": 2}, at=OLD + 1)
     landing.ingest("select id, k from @data", max_files_per_trigger=1)
     assert landing.rows() == [(1, 1), (2, None)]
+
+
+def test_a_replacing_plan_that_is_left_is_finished_by_another_spelling(landing, tmp_path):
+    """It is run before anything was planned: the places of the earlier rows are in the ledger all the same."""
+
+    class Killed(BaseException):
+        pass
+
+    def kill(step: str) -> None:
+        if step == "planned":
+            raise Killed
+
+    select = "select id, source_file_uri from @data"
+    landing.json("a.json", {"id": 1}, at=OLD)
+    landing.ingest(select, on_rewritten_file="replace")
+    landing.json("a.json", {"id": 7}, at=OLD + 5)
+    (tmp_path / "link").symlink_to(landing.root, target_is_directory=True)
+    keys = {"source_roots": [str(tmp_path / "link")], "safety_buffer_seconds": 0, "on_rewritten_file": "replace"}
+    with pytest.raises(Killed):
+        files.ingest(landing.lake, Name.parse(landing.name), FileSource.from_mapping(keys), select, step=kill)
+    landing.ingest(select, roots=[str(tmp_path / "link")], on_rewritten_file="replace")
+    assert landing.rows("id") == [(7,)]
