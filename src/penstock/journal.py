@@ -169,6 +169,16 @@ def check_format(header: Mapping[str, Any], where: str) -> None:
         )
 
 
+def check_ledger(plan: Plan, state: State, where: str, fix: str = "Put the right file back from a backup") -> None:
+    """Refuse a plan that belongs to another life of the table."""
+    if plan.ledger != state.ledger:
+        raise PenstockError(
+            f"Plan {plan.number} is of another life of this table ({plan.ledger}, not {state.ledger})",
+            where=where,
+            fix=f"{fix}, or run with --full-refresh.",
+        )
+
+
 class Work(Protocol[P]):
     """What files, changes and windows bring: how to plan, how to run a plan, how to read one back."""
 
@@ -337,12 +347,8 @@ class Journal(Generic[P]):
         except NotFound:
             return None
         plan = work.decode(number, data, where)
-        if plan.ledger != state.ledger and not plan.replace:
-            raise PenstockError(
-                f"Plan {number} is of another life of this table ({plan.ledger}, not {state.ledger})",
-                where=where,
-                fix="It was copied or put back here: move the file away, or run with --full-refresh.",
-            )
+        if not plan.replace:
+            check_ledger(plan, state, where, "It was copied or put back here: move the file away")
         return plan
 
     def records(self) -> Records:

@@ -6,9 +6,11 @@ A process id says nothing across containers that share a disk; a lock does.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 try:
     import fcntl
@@ -64,6 +66,37 @@ class Lock:
 
     def release(self) -> None:
         os.close(self.descriptor)
+
+
+def delete_folder(folder: Path) -> OSError | None:
+    """Delete a folder; the first failure is returned, and what could not be deleted stays.
+
+    The lock's file goes last: of a deletion that is killed, a folder is left that the next sweep knows. What another
+    process has deleted meanwhile is no failure.
+    """
+    failed: list[OSError] = []
+
+    def keep(function: Any, path: str, info: Any) -> None:
+        if not isinstance(info[1], FileNotFoundError):
+            failed.append(info[1])
+
+    try:
+        below = [path for path in folder.iterdir() if path.name != LOCK_FILE]
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error
+    for path in below:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, onerror=keep)
+            continue
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            failed.append(error)
+    if not failed:
+        shutil.rmtree(folder, onerror=keep)
+    return failed[0] if failed else None
 
 
 def is_locked_folder(folder: Path) -> bool:

@@ -11,18 +11,15 @@ import errno
 import logging
 import os
 import re
-import shutil
-import stat
 import time
 import uuid
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.journal import Step, no_step
-from penstock.lock import DAY, LOCK_FILE, Lock, is_locked_folder, untouched_for
+from penstock.lock import DAY, Lock, delete_folder, is_locked_folder, untouched_for
 from penstock.log import LOG_FOLDER
 from penstock.relations import LEDGER_FOLDER, LINK_FILE, VIEW_FILE, Link
 from penstock.storage import Storage, join
@@ -185,49 +182,9 @@ def _delete(path: str) -> None:
     if os.path.islink(path):
         os.unlink(path)
         return
-    failed: list[BaseException] = []
-
-    def keep(function: Any, path: str, info: Any) -> None:
-        # Another process may sweep at the same time.
-        if not isinstance(info[1], FileNotFoundError):
-            failed.append(info[1])
-
-    # The lock's file goes last: a sweep that is killed leaves a folder that the next one knows.
-    for name in _names(path):
-        if name != LOCK_FILE:
-            below = os.path.join(path, name)
-            if _is_folder(below):
-                shutil.rmtree(below, onerror=keep)
-            else:
-                try:
-                    os.unlink(below)
-                except FileNotFoundError:
-                    continue
-                except OSError as error:
-                    failed.append(error)
-    if not failed:
-        shutil.rmtree(path, onerror=keep)
-    if failed:
-        log.warning(
-            "%s was dropped, and could not be deleted: %s. The next drop beside it tries again.", path, failed[0]
-        )
-
-
-def _names(path: str) -> list[str]:
-    try:
-        return os.listdir(path)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        log.warning("%s was dropped, and could not be deleted: %s", path, error)
-        return []
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
+    failed = delete_folder(Path(path))
+    if failed is not None:
+        log.warning("%s was dropped, and could not be deleted: %s. The next drop beside it tries again.", path, failed)
 
 
 def remove_empty(path: str) -> None:

@@ -303,7 +303,7 @@ class Storage:
 
         A store may write the object and lose its answer. The client then tries again, and is told that the object
         exists, or gives up. So after either answer the object is read: equal bytes are ours, and the result is True.
-        Two writers must therefore not put the same bytes: whoever needs one winner puts a uuid of its own into them.
+        Two writers of the same bytes therefore both get True.
         """
         key = self._key(path)
         try:

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from penstock.lock import DAY, LOCK_FILE, Lock, is_locked_folder, untouched_for
+from penstock.lock import DAY, Lock, delete_folder, is_locked_folder, untouched_for
 
 _PREFIX = "penstock-"
 
@@ -36,22 +36,8 @@ def sweep() -> None:
         if not is_locked_folder(folder):
             _sweep_unlocked(folder)
         elif (lock := Lock.take(folder)) is not None:
-            try:
-                _remove(folder)
-            finally:
-                lock.release()
-
-
-def _remove(folder: Path) -> None:
-    """The lock's file goes last: a sweep that is killed leaves a folder that the next one knows."""
-    for path in folder.iterdir():
-        if path.name == LOCK_FILE:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
+            delete_folder(folder)
+            lock.release()
 
 
 def _sweep_unlocked(folder: Path) -> None:

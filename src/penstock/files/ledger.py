@@ -17,7 +17,7 @@ from penstock.errors import NotFound, PenstockError
 from penstock.files.listing import none
 from penstock.files.plan import RECORDS, FilePlan
 from penstock.files.roots import Roots
-from penstock.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step, check_format
+from penstock.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step, check_format, check_ledger
 from penstock.storage import join
 
 log = logging.getLogger("penstock.files")
@@ -194,12 +194,7 @@ class Ledger:
                 fix="Put the file back from a backup, or run with --full-refresh.",
             ) from error
         plan = FilePlan.from_bytes(number, data, where, committed=True)
-        if plan.ledger != state.ledger:
-            raise PenstockError(
-                f"The record of batch {number} is of another life of this table ({plan.ledger}, not {state.ledger})",
-                where=where,
-                fix="Put the right file back from a backup, or run with --full-refresh.",
-            )
+        check_ledger(plan, state, where)
         return plan
 
     def _compaction(self, number: int, state: State) -> Compaction | None:

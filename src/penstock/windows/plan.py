@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from penstock.errors import NotFound, PenstockError
-from penstock.journal import FORMAT, GENERATION, Journal, State, check_header
+from penstock.journal import FORMAT, GENERATION, Journal, State, check_header, check_ledger
 from penstock.relations import LEDGER_FOLDER
 from penstock.storage import join
 from penstock.windows.window import NONE, Ranges, Window
@@ -147,12 +147,7 @@ class WindowLedger:
                 where=where,
                 fix="Put the file back from a backup, or run with --full-refresh.",
             ) from error
-        if plan.ledger != state.ledger:
-            raise PenstockError(
-                f"Plan {state.mark} is of another life of this table ({plan.ledger}, not {state.ledger})",
-                where=where,
-                fix="Put the right file back from a backup, or run with --full-refresh.",
-            )
+        check_ledger(plan, state, where)
         return Known(plan.ranges.with_(recorded), plan)
 
     def record(self, window: Window, generation: int, facts: dict[str, Any]) -> None:

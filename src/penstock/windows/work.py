@@ -255,7 +255,7 @@ class WindowWork:
         return f"select {', '.join(items)} from (\n{text}\n)" + ("" if filtered else f" where {here}")
 
     def _fitted(self, columns: list[Column], made: Mapping[str, str], state: State | None) -> list[str]:
-        """Each column's expression, under the table's name and type; without a state, of a table that is made."""
+        """Each column's expression, with the table's name and type; without a state the table is a new one."""
         if state is None:
             return [f"{made[column.name.lower()]} as {quote(column.name)}" for column in columns]
         target = self._target
