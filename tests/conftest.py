@@ -29,6 +29,20 @@ SESSION: dict[str, Any] = {
     },
 }
 
+_CORES = len(os.sched_getaffinity(0))
+USERS_SESSION: dict[str, Any] = {
+    **SESSION,
+    "spark_config": {
+        **SESSION["spark_config"],
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.shuffle.partitions": str(2 * _CORES),
+        "spark.databricks.delta.snapshotPartitions": str(_CORES),
+    },
+}
+"""As a user's Spark plans and runs queries: files, changes and windows are tested with it."""
+
 SHORT_SESSION = {
     **SESSION,
     "spark_config": {
@@ -66,11 +80,11 @@ def dbt_profile_target(penstock_target: dict[str, object]) -> dict[str, object]:
 
 
 @pytest.fixture(scope="class")
-def penstock_target(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def penstock_target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """Each test class has a lake of its own."""
     return {
         "type": "penstock",
         "root": str(tmp_path_factory.mktemp("lake")),
         "threads": 2,
-        "session": SESSION,
+        "session": USERS_SESSION if request.node.get_closest_marker("users_session") else SESSION,
     }

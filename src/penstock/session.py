@@ -194,6 +194,9 @@ def _configuration(
         "spark.sql.sources.default": "delta",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Spark 4.2.0 gives batches of Parquet columns to Python workers as they are, and a UDF over them never ends:
+        # give it rows.
+        "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # What each query looks like is written down for the UI, though there is none: shortly.

@@ -9,6 +9,8 @@ from dbt.tests.util import run_dbt
 
 from penstock.names import Name
 
+pytestmark = pytest.mark.users_session
+
 PRODUCTS = "id,code,name,active,category\n1,a,Ada,true,x\n2,b,Bob,true,y\n3,c,Cy,false,x\n"
 FEED = (
     "seeds: [{name: products, config: {change_data_feed: true}}, {name: categories, config: {change_data_feed: true}}]"

@@ -11,6 +11,8 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from penstock.names import Name
 from penstock.table import Table
 
+pytestmark = pytest.mark.users_session
+
 MODEL = """
 {{ config(materialized='incremental', source_roots=['landing'], source_patterns=['\\\\.json$'],
           max_files_per_trigger=2, safety_buffer_seconds=0) }}

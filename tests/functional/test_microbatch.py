@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 from deltalake import DeltaTable
 
 from penstock.windows import work
-from tests.conftest import SESSION
+
+pytestmark = pytest.mark.users_session
 
 EVENTS = """
 {{ config(materialized='table', event_time='at') }}
@@ -193,7 +194,8 @@ class TestTypes:
     @pytest.fixture(scope="class")
     def penstock_target(self, penstock_target: dict[str, object]) -> dict[str, object]:
         zone = {"spark.sql.session.timeZone": "America/New_York"}
-        return {**penstock_target, "session": {**SESSION, "spark_config": {**SESSION["spark_config"], **zone}}}
+        session: Any = penstock_target["session"]
+        return {**penstock_target, "session": {**session, "spark_config": {**session["spark_config"], **zone}}}
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

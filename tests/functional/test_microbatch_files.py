@@ -10,6 +10,8 @@ from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_captu
 
 from penstock.files import listing
 
+pytestmark = pytest.mark.users_session
+
 MODEL = """
 {{ config(materialized='incremental', incremental_strategy='microbatch', event_time='%(time)s', batch_size='day',
           begin='2026-04-01', safety_buffer_seconds=0, %(config)s) }}

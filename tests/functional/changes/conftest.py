@@ -10,7 +10,7 @@ import pytest
 from penstock.changes import MergeReport
 from penstock.lake import Lake, connect
 from penstock.table import Table
-from tests.conftest import SESSION, delta_rows
+from tests.conftest import USERS_SESSION, delta_rows
 
 FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
 
@@ -19,7 +19,7 @@ class World:
     """A lake with sources whose changes are followed; the JVM is this process's."""
 
     def __init__(self, folder: Path) -> None:
-        self.lake: Lake = connect(str(folder / "lake"), session=SESSION)
+        self.lake: Lake = connect(str(folder / "lake"), session=USERS_SESSION)
         self.schema = f"s_{uuid.uuid4().hex[:8]}"
         self.target = f"{self.schema}.target"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.lake import Lake, connect
-from tests.conftest import SESSION
+from tests.conftest import USERS_SESSION
 
 
 class Landing:
@@ -18,7 +18,7 @@ class Landing:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "landing"
         self.root.mkdir()
-        self.lake: Lake = connect(str(folder / "lake"), session=SESSION)
+        self.lake: Lake = connect(str(folder / "lake"), session=USERS_SESSION)
         self.schema = f"bronze_{uuid.uuid4().hex[:8]}"
         self.name = f"{self.schema}.events"
         self.table = folder / "lake" / self.schema / "events"
