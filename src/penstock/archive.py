@@ -11,7 +11,7 @@ import os
 import time
 from contextlib import suppress
 
-from penstock.jars import cache_folder
+from penstock.cache import BEFORE, COMPILED, cache_folder, is_trusted_file, trusted_folder
 
 _UNUSED_SECONDS, _UNFINISHED_SECONDS = 30 * 24 * 3600, 24 * 3600
 # Java 17 keeps, with a method, that its compilers have given it up: after a long life these are so many that the next
@@ -26,8 +26,9 @@ class ClassArchive:
         binary, spark = os.path.realpath(java), os.path.join(spark_home, "jars")
         made = [str(os.stat(path).st_mtime_ns) for path in (binary, spark) if os.path.exists(path)]
         identity = [binary, spark, *made, *jars]
-        key = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16]
-        self.path = cache_folder().parent.parent / "classes" / f"{key}.jsa"
+        self.made_of = hashlib.sha256("\n".join(identity).encode()).hexdigest()
+        """The digest of all that it is made of."""
+        self.path = cache_folder() / COMPILED / f"{self.made_of[:16]}.jsa"
         self._written = self.path.with_suffix(f".{os.getpid()}")
         self._began = time.monotonic()
 
@@ -38,11 +39,14 @@ class ClassArchive:
 
     def java_option(self) -> str | None:
         """Read the archive, or have it written as the JVM ends; None where it can't be kept."""
-        if self.path.exists():
-            os.utime(self.path)
-            return f"-XX:SharedArchiveFile={self.path}"
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            trusted_folder(COMPILED)
+            if is_trusted_file(self.path):
+                with suppress(PermissionError):  # root's, brought along by an image
+                    os.utime(self.path)
+                return f"-XX:SharedArchiveFile={self.path}"
+            if not os.access(self.path.parent, os.W_OK):
+                return None
         except OSError:
             return None  # a home that can't be written costs seconds, not the run
         return f"-XX:ArchiveClassesAtExit={self._written}"
@@ -55,7 +59,8 @@ class ClassArchive:
 
     def _remove_unused(self) -> None:
         """Each is some 200 MB, and an upgrade of Java, Spark or Delta leaves one behind, a killed process half of one."""
-        for kept in self.path.parent.iterdir():
+        before = cache_folder() / BEFORE
+        for kept in [*self.path.parent.iterdir(), *(before.iterdir() if before.is_dir() else ())]:
             if kept.suffix in (".jsa", ".json"):
                 seconds = _UNUSED_SECONDS
             elif kept.suffix[1:].isdigit():

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.secrets import redact
+from penstock.storage import credentials_problem
 
 Check = Callable[[Any], Any]
 
@@ -23,7 +25,7 @@ def checked(config: Mapping[str, Any], checks: Mapping[str, Check]) -> tuple[dic
             try:
                 values[key] = check(config[key])
             except (ValueError, PenstockError) as error:
-                problems.append(f"`{key}` {error}, not {config[key]!r}")
+                problems.append(f"`{key}` {error}, not {redact(repr(config[key]))}")
     return values, problems
 
 
@@ -36,6 +38,8 @@ def positive(value: Any) -> int:
 def path(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("is a path or URI")
+    if problem := credentials_problem(value):
+        raise ValueError(problem)
     return value
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+import sys
+
+from penstock.secrets import redact, scrub
 
 
 class PenstockError(Exception):
-    """An error for people.
+    """An error for people, without secrets: nor are there any in the errors that it comes from.
 
     >>> str(PenstockError("No such table", where="silver.orders", fix="Check the name."))
     'No such table (silver.orders). Check the name.'
     """
 
     def __init__(self, what: str, *, where: str | None = None, fix: str | None = None) -> None:
+        what = redact(what)
+        where, fix = (None if text is None else redact(text) for text in (where, fix))
+        # It is raised from the error that is handled now, and a traceback shows both.
+        scrub(sys.exc_info()[1])
         self.what = what
         self.where = where
         self.fix = fix
@@ -39,7 +46,7 @@ class StatementError(PenstockError):
 
     def __init__(self, message: str, *, condition: str | None, sql: str | None = None) -> None:
         self.condition = condition
-        self.sql = sql
+        self.sql = None if sql is None else redact(sql)
         found = _LINE.search(message)
         self.line = int(found.group(1)) if found else None
         """The line of the statement that Spark points to."""

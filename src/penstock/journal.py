@@ -10,7 +10,6 @@ and that stands in the table's properties by the same commit. A record of anothe
 from __future__ import annotations
 
 import json
-import logging
 import random
 import re
 import time
@@ -25,11 +24,12 @@ from penstock.commits import Commit, edits, foreign_commits, note_of
 from penstock.errors import NotFound, PenstockError, StatementError, UnreadableTable
 from penstock.layout import RETENTION
 from penstock.relations import LEDGER_FOLDER
+from penstock.secrets import logger, redact
 from penstock.storage import Storage, join
 from penstock.table import MARK, VOID, Table
 from penstock.written import Written
 
-log = logging.getLogger("penstock.journal")
+log = logger("penstock.journal")
 
 FORMAT = 2
 READABLE = (1, 2)
@@ -374,6 +374,7 @@ class Journal(Generic[P]):
 
     def _cancel(self, plan: P, state: State, reason: str, times: int, conflicts: int) -> int:
         """Use a plan's number in an empty commit, so that nobody can run it any more; not without end."""
+        reason = redact(reason)  # it stays in the table's history
         log.warning("plan %d of %s is cancelled: %s", plan.number, self.location, reason)
         if not plan.replace:
             # The number of a replace plan decides nothing while it is not committed: one above it takes its place.

@@ -22,8 +22,9 @@ from penstock.relations import (
     digest,
 )
 from penstock.runner import Runner
+from penstock.secrets import redact, remember, remember_environment
 from penstock.settings import SessionSettings
-from penstock.storage import Storage, files_at, is_uri, join, normalize
+from penstock.storage import Storage, files_at, given_location, is_uri, join, normalize
 from penstock.table import Column, Table
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ class Lake:
         storage_options: Mapping[str, str] | None = None,
         read_only: bool = False,
     ) -> None:
-        self.root = normalize(root)
+        remember_environment()
+        remember(storage_options or {})
+        self.root = given_location(root, key="root")
         self.settings = settings or SessionSettings()
         self.storage_options = {str(key): str(value) for key, value in (storage_options or {}).items()}
         self.read_only = read_only
@@ -65,7 +68,7 @@ class Lake:
         self._threads = threading.local()
 
     def __repr__(self) -> str:
-        return f"Lake({self.root!r})"
+        return f"Lake({redact(self.root)!r})"
 
     # What there is
 

@@ -7,23 +7,27 @@ of a second less. Whoever configures Spark by its files or its environment gets 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from penstock.cache import is_trusted_file
+from penstock.secrets import logger
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
-log = logging.getLogger("penstock.launch")
+log = logger("penstock.launch")
 
-_FORMAT = 1
+_FORMAT = 2
 _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
+_DEFAULT_OPTIONS, _SUBMIT_ARGUMENTS = "spark.driver.defaultJavaOptions", "PYSPARK_SUBMIT_ARGS"
 _MEMORY, _OPTIONS = "spark.driver.memory", "spark.driver.extraJavaOptions"
 # What spark-submit does more with than to hand it on.
 _FOR_SUBMIT = (
@@ -40,9 +44,20 @@ _VARIABLES = (
 class Launch:
     """The start of this process's JVM."""
 
-    def __init__(self, java: str, spark_home: str, folder: str, kept: Path, descriptors: tuple[int, ...] = ()) -> None:
-        """`descriptors` are the open files that the JVM is to hold as well."""
+    def __init__(
+        self,
+        java: str,
+        spark_home: str,
+        folder: str,
+        kept: Path,
+        descriptors: tuple[int, ...] = (),
+        made_of: str = "",
+    ) -> None:
+        """`descriptors` are the open files that the JVM is to hold as well, `made_of` the digest of what it starts with."""
         self._java, self._spark_home, self._folder, self._kept = java, spark_home, folder, kept
+        self._made_of = made_of
+        # Settings may be secret, and a command line can be read by every user of the machine.
+        self._options_file, self._settings_file = Path(folder, "java.options"), Path(folder, "spark.properties")
         self._descriptors = descriptors
 
     def gateway(self, configuration: Mapping[str, str], given: Collection[str], said: IO[bytes], *, local: bool) -> Any:
@@ -50,17 +65,21 @@ class Launch:
         plain = local and self.is_plain(given)
         jvm = self.start(configuration, said) if plain else None
         # pyspark is imported while that JVM starts.
-        conf = spark_conf(configuration)
         from pyspark.java_gateway import launch_gateway
 
-        gateway = jvm.gateway() if jvm else None
-        if gateway is None:
-            gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                conf=conf, popen_kwargs={"stdout": said, "stderr": said, "pass_fds": self._descriptors}
-            )
-            # A user's options can't be told from Spark's own.
-            if plain and _OPTIONS not in given:
-                self.keep(gateway, configuration)
+        try:
+            gateway = jvm.gateway() if jvm else None
+            if gateway is None:
+                with self._submit_arguments(configuration):
+                    gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                        popen_kwargs={"stdout": said, "stderr": said, "pass_fds": self._descriptors}
+                    )
+                # A user's options can't be told from Spark's own.
+                if plain and _OPTIONS not in given:
+                    self.keep(gateway, configuration)
+        finally:
+            for file in (self._options_file, self._settings_file):
+                file.unlink(missing_ok=True)
         return gateway
 
     def is_plain(self, given: Collection[str]) -> bool:
@@ -77,12 +96,13 @@ class Launch:
     def start(self, configuration: Mapping[str, str], said: IO[bytes]) -> Jvm | None:
         """A JVM on its way, without Spark's script; None where it is not known how."""
         try:
-            kept = json.loads(self._kept.read_text())
+            kept = json.loads(self._kept.read_text()) if is_trusted_file(self._kept) else {}
         except (OSError, ValueError):
             return None
-        if kept.get("format") != _FORMAT or kept.get("spark") != self._spark():
+        known = {"format": _FORMAT, "spark": self._spark(), "made_of": self._made_of}
+        if any(kept.get(key) != value for key, value in known.items()):
             return None
-        options = [f"-Xmx{configuration[_MEMORY]}", *kept["options"], *shlex.split(configuration[_OPTIONS])]
+        options = [f"-Xmx{configuration[_MEMORY]}", *kept["options"], self._write_options(configuration)]
         command = [self._java, "-cp", kept["class_path"], *options, _MAIN]
         return Jvm(command, self._spark_home, self._folder, said, self._descriptors)
 
@@ -91,15 +111,43 @@ class Launch:
         runtime = gateway.jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
         ours = shlex.split(configuration[_OPTIONS])
         options = [item for item in runtime.getInputArguments() if item not in ours and not item.startswith("-Xmx")]
-        text = json.dumps(
-            {"format": _FORMAT, "spark": self._spark(), "class_path": runtime.getClassPath(), "options": options}
-        )
+        known = {"format": _FORMAT, "spark": self._spark(), "made_of": self._made_of}
+        text = json.dumps(known | {"class_path": runtime.getClassPath(), "options": options})
         try:
             beside = self._kept.with_name(f"launch.{os.getpid()}")
-            beside.write_text(text)
+            _write_private(beside, text)
             os.replace(beside, self._kept)
         except OSError as error:  # a home that can't be written costs less than a second, not the run
             log.debug("how the JVM starts is not kept: %s", error)
+
+    def _write_options(self, configuration: Mapping[str, str]) -> str:
+        """The driver's options in a file, as an argument for Java."""
+        options = [*shlex.split(configuration.get(_DEFAULT_OPTIONS, "")), *shlex.split(configuration.get(_OPTIONS, ""))]
+        _write_private(self._options_file, "".join(_quoted_for_java(option) + "\n" for option in options))
+        return f"@{self._options_file}"
+
+    @contextmanager
+    def _submit_arguments(self, configuration: Mapping[str, str]) -> Iterator[None]:
+        """Settings for spark-submit by a file; those in the user's PYSPARK_SUBMIT_ARGS too."""
+        before = os.environ.get(_SUBMIT_ARGUMENTS)
+        arguments, theirs, files = _without_settings(shlex.split(before or "pyspark-shell"))
+        given = {**configuration, **theirs}
+        if _OPTIONS in given or _DEFAULT_OPTIONS in given:
+            given[_OPTIONS] = self._write_options(given)
+        given.pop(_DEFAULT_OPTIONS, None)
+        # Where the same key comes twice, the later line counts.
+        text = "".join(Path(file).read_text() + "\n" for file in files)
+        text += "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in given.items())
+        _write_private(self._settings_file, text)
+        ours = ["--properties-file", str(self._settings_file), *([] if files else ["--load-spark-defaults"])]
+        os.environ[_SUBMIT_ARGUMENTS] = shlex.join([*ours, *arguments])
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_SUBMIT_ARGUMENTS]
+            else:
+                os.environ[_SUBMIT_ARGUMENTS] = before
 
     def _spark(self) -> list[Any]:
         """What the class path was made of: Spark's script takes whatever jars are there."""
@@ -147,6 +195,47 @@ class Jvm:
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
         gateway.proc = self._process
         return gateway
+
+
+def _without_settings(arguments: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
+    """spark-submit's arguments without settings; the settings; and the files of settings."""
+    left: list[str] = []
+    settings: dict[str, str] = {}
+    files: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        name, separator, value = argument.partition("=")
+        if name not in ("--conf", "-c", "--driver-java-options", "--properties-file"):
+            left.append(argument)
+            continue
+        value = value if separator else next(rest, "")
+        if name == "--properties-file":
+            files = [value]
+        elif name == "--driver-java-options":
+            settings[_OPTIONS] = value
+        else:
+            key, _, text = value.partition("=")
+            settings[key] = text
+    return left, settings, files
+
+
+def _escaped(text: str) -> str:
+    """As Java's properties have it."""
+    escaped = "".join(f"\\{letter}" if letter in "\\=:#! " else letter for letter in text)
+    return escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+
+
+def _quoted_for_java(option: str) -> str:
+    """One option in an argument file of Java's."""
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a new file that nobody else can read."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
 
 
 def spark_conf(configuration: Mapping[str, str]) -> SparkConf:

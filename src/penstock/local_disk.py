@@ -8,7 +8,6 @@ task, half of them are YARN's, and to unpack them is a fifth of what a small tas
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 import zipfile
@@ -16,10 +15,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from penstock.jars import cache_folder
+from penstock.cache import COMPILED, is_trusted_file, trusted_folder
 from penstock.relations import digest
+from penstock.secrets import logger
 
-log = logging.getLogger("penstock.local_disk")
+log = logger("penstock.local_disk")
 
 SHARED_DISK = {"spark.delta.logStore.file.impl": "penstock.LocalLog"}
 """The setting for a cluster: its driver commits, on a disk that it shares with its workers."""
@@ -47,10 +47,10 @@ def local_disk_jar(spark_home: str, java: str, jars: list[str], folder: str, *, 
     ours = resources.files("penstock").joinpath("java").iterdir()
     sources = {item.name: item.read_text() for item in ours if local or item.name in _OF_A_CLUSTER}
     name = f"local-disk-{digest(spark_home, jars, sources)}.jar"
-    cached = cache_folder().parent.parent / "classes" / name
-    if cached.exists():
-        return str(cached)
-    place = cached if _is_writable(cached.parent) else Path(folder) / name
+    kept = _kept()
+    if kept is not None and is_trusted_file(kept / name):
+        return str(kept / name)
+    place = (kept if kept is not None and os.access(kept, os.W_OK) else Path(folder)) / name
     with tempfile.TemporaryDirectory(dir=place.parent) as work:
         for source, text in sources.items():
             (Path(work) / source).write_text(text)
@@ -66,8 +66,9 @@ def local_disk_jar(spark_home: str, java: str, jars: list[str], folder: str, *, 
             return None
         made = Path(work) / name
         with zipfile.ZipFile(made, "w") as jar:
-            for kept in sorted([*Path(work).rglob("*.class"), *Path(work).glob("*.xml")]):
-                jar.write(kept, kept.relative_to(work))
+            for item in sorted([*Path(work).rglob("*.class"), *Path(work).glob("*.xml")]):
+                jar.write(item, item.relative_to(work))
+        made.chmod(0o600)
         os.replace(made, place)
     return str(place)
 
@@ -96,9 +97,9 @@ def _compile(work: str, spark_home: str, java: str, jars: list[str]) -> None:
         process.wait()
 
 
-def _is_writable(folder: Path) -> bool:
+def _kept() -> Path | None:
+    """The cache's folder; None where there is none, and none can be made."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        return trusted_folder(COMPILED)
     except OSError:
-        return False
-    return os.access(folder, os.W_OK)
+        return None

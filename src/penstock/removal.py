@@ -8,7 +8,6 @@ beside it removes the rest. An object store has no such step. There a marker tak
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import re
 import time
@@ -22,9 +21,10 @@ from penstock.journal import Step, no_step
 from penstock.lock import DAY, Lock, delete_folder, is_locked_folder, untouched_for
 from penstock.log import LOG_FOLDER
 from penstock.relations import LEDGER_FOLDER, LINK_FILE, VIEW_FILE, Link
+from penstock.secrets import logger
 from penstock.storage import Storage, join
 
-log = logging.getLogger("penstock.removal")
+log = logger("penstock.removal")
 
 _DROPPED, _STAGED = ".penstock-dropped-", ".penstock-staged-"
 _HIDDEN = re.compile(rf"(?:{re.escape(_DROPPED)}|{re.escape(_STAGED)})[0-9a-f]{{32}}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import threading
 import time
@@ -19,7 +18,8 @@ from penstock.errors import CANCELLED, PenstockError, StatementError, Unsupporte
 from penstock.jvm import java_class
 from penstock.names import Name
 from penstock.relations import Link, Relation
-from penstock.storage import normalize
+from penstock.secrets import logger
+from penstock.storage import given_location, normalize
 from penstock.table import Column, Table
 from penstock.written import Written
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from penstock.lake import Lake
 
-log = logging.getLogger("penstock.runner")
+log = logger("penstock.runner")
 Outcome = TypeVar("Outcome")
 T = TypeVar("T")
 
@@ -321,7 +321,7 @@ class Runner:
         if "LOCATION" not in statement.after:
             return None
         # Written down for readers in any folder.
-        return Link(normalize(sql.string_after(statement, "LOCATION")))
+        return Link(given_location(sql.string_after(statement, "LOCATION"), key="LOCATION"))
 
     def _resolving(self, text: str, replaced: Collection[Name] = ()) -> DataFrame:
         """Give the text to Spark, with the names that it needs attached; not those of views that it replaces."""

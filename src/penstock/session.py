@@ -24,12 +24,13 @@ from penstock.jars import delta_jars, given_jars
 from penstock.launch import Launch, spark_conf
 from penstock.local_disk import LOCAL_DISK, SHARED_DISK, local_disk_jar
 from penstock.memory import driver_memory
+from penstock.secrets import logger
 from penstock.settings import SessionSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-log = logging.getLogger("penstock.session")
+log = logger("penstock.session")
 
 # Most of Spark's code is run a few hundred times and not again: the optimizing compiler is kept for what is truly hot,
 # and until then code writes down less of what it does.
@@ -159,7 +160,7 @@ def _start(settings: SessionSettings) -> SparkSession:
     configuration = _configuration(settings, folder, jars, archive.java_option())
     if disk:
         configuration = (LOCAL_DISK if local else SHARED_DISK) | configuration
-    launch = Launch(java, spark_home, folder, archive.path.with_suffix(".json"), own.descriptors)
+    launch = Launch(java, spark_home, folder, archive.path.with_suffix(".json"), own.descriptors, archive.made_of)
     said = Path(folder) / "spark.log"
     log.debug("starting Spark; what it says goes to %s", said)
     with said.open("wb") as sink:
@@ -202,6 +203,8 @@ def _configuration(
         # What each query looks like is written down for the UI, though there is none: shortly.
         "spark.sql.ui.explainMode": "simple",
         "spark.log.level": "ERROR",
+        # Spark's own knows S3's names, and neither the keys nor the signatures of Azure.
+        "spark.redaction.regex": "(?i)secret|passw|token|access[._]?key|account[._]key|[._]sas[._]|signature|private[._]?key",
         # Files in `day=…/` folders are asked of the disk: an in-memory catalog knows of no partition, and has no rows.
         "spark.sql.hive.manageFilesourcePartitions": "false",
         # Reading a list of more than 32 files would run a job just to list them.

@@ -19,8 +19,8 @@ from obstore.exceptions import NotFoundError as StoreNotFound
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from penstock.errors import NotFound, PenstockError
+from penstock.secrets import in_uri
 
-_PASSWORD = re.compile(r"://([^/@:\s]*):[^/@\s]*@")
 _PATTERN = re.compile(r"[*?\[{]")
 _PIECE = re.compile(r"\*|\?|\[([!^]?)([^\]]+)\]|\{([^}]*)\}|.", re.DOTALL)
 # Spark reads no file of such a name.
@@ -92,6 +92,24 @@ def normalize(location: str, base: str | Path | None = None) -> str:
     if not path.is_absolute():
         path = Path(base or os.getcwd()) / path
     return os.path.normpath(path)
+
+
+def given_location(location: str, base: str | Path | None = None, *, key: str = "location") -> str:
+    """A location that a user gives, normalized; one with credentials in it is refused, and they are not shown."""
+    if problem := credentials_problem(location):
+        raise PenstockError(f"`{key}` {problem}", where=location)
+    return normalize(location, base)
+
+
+def credentials_problem(location: str) -> str | None:
+    """A line on the credentials that a location holds, and on where they belong; None where it holds none."""
+    found = in_uri(location)
+    if found is None:
+        return None
+    return (
+        f"holds credentials ({found}), which every log, plan and table history would show: write the URI without them, "
+        "and give them in `storage_options` (for Spark as well in `session.spark_config`), as `{{ env_var('…') }}`"
+    )
 
 
 def _path_of_file_uri(uri: str) -> str:
@@ -179,8 +197,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _plain(text: object) -> str:
-    """The first line, without a password: obstore adds a dump of all that it was given."""
-    return _PASSWORD.sub(r"://\1:***@", str(text).strip().split("\n", 1)[0])
+    """The first line: obstore adds a dump of all that it was given."""
+    return str(text).strip().split("\n", 1)[0]
 
 
 def _is_panic(error: BaseException) -> bool:
@@ -225,7 +243,7 @@ class Storage:
                     raise
                 raise PenstockError(
                     f"The store can't be opened: {_plain(error)}",
-                    where=_plain(self.root),
+                    where=self.root,
                     fix="Use a path or a URI such as s3://, gs:// or abfss://, and check `storage_options`.",
                 ) from error
         return self._opened
@@ -443,7 +461,7 @@ class Storage:
             raise PenstockError(
                 f"The key {key!r} can't be addressed: it has an empty part, a part `.` or `..`, a slash at an end or "
                 "a control character",
-                where=_plain(self.root),
+                where=self.root,
                 fix="Rename the object, or correct the path.",
             )
         return key
@@ -473,6 +491,6 @@ class Storage:
     def _failed(self, verb: str, path: str, error: BaseException, fix: str = _CHECK) -> PenstockError:
         return PenstockError(
             f"It could not be {verb}: {_plain(error)}",
-            where=_plain(join(self.root, path) if path else self.root),
+            where=join(self.root, path) if path else self.root,
             fix=fix,
         )

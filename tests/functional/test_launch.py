@@ -65,7 +65,7 @@ def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
     java = shutil.which("java")
     assert java is not None
     launch = Launch(java, _spark_home(), str(tmp_path), tmp_path / "kept.json")
-    kept = {"format": 1, "spark": launch._spark(), "class_path": "", "options": ["-XX:+NoSuchThing"]}
+    kept = {"format": 2, "spark": launch._spark(), "made_of": "", "class_path": "", "options": ["-XX:+NoSuchThing"]}
     (tmp_path / "kept.json").write_text(json.dumps(kept))
     with (tmp_path / "said").open("wb") as said:
         jvm = launch.start(CONFIGURATION, said)

@@ -19,6 +19,11 @@ from dbt.adapters.penstock.config import source_problems
         ({"location": "./landing", "format": "CSV", "options": {"header": True}, "owner": "us"}, []),
         ({"delta_location": "./landing", "source_options": {"a": 1}}, []),
         ({"format": "a newspaper", "options": "none"}, []),
+        ({"location": "s3://a:b@c/d", "format": "csv"}, ["`location` holds credentials (a user and a password)"]),
+        (
+            {"location": "./x", "format": "csv", "options": {"fs.s3a.secret.key": "MaRk"}},
+            ["a secret, `fs.s3a.secret.key`"],
+        ),
     ],
 )
 def test_sources(config: dict[str, object], said: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +34,7 @@ from penstock.journal import (
 )
 from penstock.layout import Layout
 from penstock.names import Name
+from penstock.secrets import logger
 from penstock.table import MARK, Column, Table
 from penstock.transaction import Transaction, commit_marks, on_sql
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from penstock.lake import Lake
     from penstock.runner import Runner
 
-log = logging.getLogger("penstock.changes")
+log = logger("penstock.changes")
 
 _KEPT_PLANS = 100
 # A merge writes anew the files that hold changed rows: none of them is to be the whole table.

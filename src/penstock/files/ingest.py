@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -41,6 +40,7 @@ from penstock.jvm import java_class
 from penstock.layout import Layout, literal
 from penstock.names import Name
 from penstock.relations import digest
+from penstock.secrets import logger, redact
 from penstock.storage import is_uri
 from penstock.table import MARK
 from penstock.transaction import Transaction, commit_marks, on_sql
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from penstock.lake import Lake
     from penstock.runner import Runner
 
-log = logging.getLogger("penstock.files")
+log = logger("penstock.files")
 
 
 def ingest(
@@ -446,12 +446,12 @@ class FileWork:
         if self.source.on_bad_file != "quarantine":
             return
         if bad := self._reader.unreadable(self._request(plan.read, state, plan)):
-            self._bad |= {plan.roots.known_as(path): reason for path, reason in bad.items()}
+            self._bad |= {plan.roots.known_as(path): redact(reason) for path, reason in bad.items()}
             self._start_over(str(BadFiles(bad)))
 
     def _set_aside(self, plan: FilePlan, error: BadFiles) -> FilePlan:
         """The plan with its unreadable files recorded as such; it has not been written yet."""
-        found = {plan.roots.known_as(path): reason for path, reason in error.files.items()}
+        found = {plan.roots.known_as(path): redact(reason) for path, reason in error.files.items()}
         self._bad |= found
         bad = pc.is_in(plan.lines["path"], pa.array(list(found), pa.string()))
         plan = replace(

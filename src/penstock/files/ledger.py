@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,9 +17,10 @@ from penstock.files.listing import none
 from penstock.files.plan import RECORDS, FilePlan
 from penstock.files.roots import Roots
 from penstock.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step, check_format, check_ledger
+from penstock.secrets import logger
 from penstock.storage import join
 
-log = logging.getLogger("penstock.files")
+log = logger("penstock.files")
 
 _HEADER = b"penstock"
 _TIER = 10

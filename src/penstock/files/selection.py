@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ from penstock.files.report import count
 from penstock.files.roots import Roots, located
 from penstock.files.source import FileSource
 from penstock.names import Name
+from penstock.secrets import logger
 from penstock.table import Table
 
-log = logging.getLogger("penstock.files")
+log = logger("penstock.files")
 
 
 @dataclass

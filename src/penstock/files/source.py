@@ -13,7 +13,7 @@ from penstock.columns import IGNORE, POLICIES
 from penstock.errors import PenstockError
 from penstock.files.roots import spelled
 from penstock.settings import unknown_keys
-from penstock.storage import normalize
+from penstock.storage import credentials_problem, normalize
 
 FORMATS = ("parquet", "csv", "json", "orc", "avro", "text", "binaryFile")
 REWRITTEN = ("fail", "skip", "ingest", "replace")
@@ -119,6 +119,8 @@ def _roots(value: Any) -> tuple[str, ...]:
     if not roots:
         raise ValueError("names at least one folder or URI")
     for root in roots:
+        if problem := credentials_problem(root):
+            raise ValueError(problem)
         if root.startswith("hdfs:"):
             raise ValueError("is a local folder or an object store's URI (hdfs:// can't be listed yet)")
     return roots

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.errors import NotFound
 from penstock.files.listing import FILES, Listings, none
-from penstock.storage import is_uri
+from penstock.storage import credentials_problem, is_uri
 from penstock.windows.window import Window, floor
 
 DATE = "_date"
@@ -49,6 +49,8 @@ class DatedPath:
     def problems(cls, text: Any) -> list[str]:
         if not isinstance(text, str) or not text.strip():
             return [f"`source_path` is a path with date tokens, such as landing/%Y/%m/%d/*.parquet, not {text!r}"]
+        if problem := credentials_problem(text):
+            return [f"`source_path` {problem}"]
         tokens = _TOKEN.findall(text)
         unknown = sorted({f"%{token}" for token in tokens if token not in _TOKENS})
         if unknown:

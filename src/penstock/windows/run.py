@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 
 from penstock.errors import PenstockError
 from penstock.journal import Journal, State, Step, no_step
+from penstock.secrets import logger
 from penstock.table import Table
 from penstock.windows import work
 from penstock.windows.plan import Known, WindowLedger, WindowPlan
@@ -17,7 +17,7 @@ from penstock.windows.select import Select, command_line
 from penstock.windows.window import NONE, Window, packs, plain, span
 from penstock.windows.work import Target, WindowWork, high_watermark
 
-log = logging.getLogger("penstock.windows")
+log = logger("penstock.windows")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from penstock.errors import PenstockError
 from penstock.journal import Journal, Lost, State, Step, new_ledger, no_step, properties_of
 from penstock.layout import Layout, literal
 from penstock.names import Name, quote
+from penstock.secrets import logger
 from penstock.table import MARK, Column, Table
 from penstock.transaction import commit_marks, noted, on_sql
 from penstock.windows import bounds
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from penstock.lake import Lake
     from penstock.runner import Runner
 
-log = logging.getLogger("penstock.windows")
+log = logger("penstock.windows")
 
 
 def now() -> datetime:

@@ -11,6 +11,7 @@ from dbt.adapters.protocol import AdapterConfig
 from penstock.checks import block, checked, one_of, path
 from penstock.layout import Layout
 from penstock.relations import FILE_FORMATS
+from penstock.secrets import is_secret
 from penstock.settings import nearest
 
 ALIASES = {
@@ -144,6 +145,13 @@ def source_problems(config: Mapping[str, Any]) -> list[str]:
     given = {key: value for key, value in resolved(config).items() if value is not None}
     checks = _SOURCE_CHECKS if "location" in given else {"location": path}
     _, found = checked(given, checks)
+    options = given.get("options") if checks is _SOURCE_CHECKS else None
+    for key in options if isinstance(options, Mapping) else ():
+        if is_secret(str(key)):
+            found.append(
+                f"`options` holds a secret, `{key}`, and would be written to `_link.json`, where every reader of the lake "
+                "sees it: give it in `session.spark_config`, as `{{ env_var('…') }}`"
+            )
     for key in given:
         # Among three names a lower bar than among all keys of a model is right: it finds `fromat`.
         guess = nearest(key, checks, cutoff=0.8)

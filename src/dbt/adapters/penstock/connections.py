@@ -14,21 +14,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
-from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sql import SQLConnectionManager
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
+from dbt.adapters.penstock.log import logger
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.lake import Lake
 from penstock.runner import Result, Runner
+from penstock.secrets import scrub
 from penstock.sql import read, statements
-from penstock.storage import normalize
+from penstock.storage import given_location
 
 if TYPE_CHECKING:
     import agate
-
-logger = AdapterLogger("Penstock")
 
 
 @dataclass
@@ -173,7 +172,7 @@ class PenstockConnectionManager(SQLConnectionManager):
 
     def location(self, given: str) -> str:
         """A location out of a config, relative to the project's folder."""
-        return normalize(given, self.project_root)
+        return given_location(given, self.project_root)
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
         if connection.state != ConnectionState.OPEN:
@@ -191,6 +190,9 @@ class PenstockConnectionManager(SQLConnectionManager):
             raise DbtDatabaseError(self._located(error)) from error
         except PenstockError as error:
             raise DbtRuntimeError(str(error)) from error
+        except Exception as error:  # dbt writes its traceback to the log
+            scrub(error)
+            raise
 
     @contextmanager
     def _as_one(self) -> Iterator[None]:

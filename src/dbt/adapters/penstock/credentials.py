@@ -12,8 +12,9 @@ from dbt_common.dataclass_schema import ValidationError
 
 from penstock.errors import PenstockError
 from penstock.lake import Lake
+from penstock.secrets import redact, remember
 from penstock.settings import SessionSettings, unknown_keys
-from penstock.storage import normalize
+from penstock.storage import credentials_problem, normalize
 
 # Spark's own name for the one catalog of a session; dbt wants a database, the lake has none.
 DATABASE = "spark_catalog"
@@ -52,6 +53,9 @@ class PenstockCredentials(Credentials):
 
     @classmethod
     def validate(cls, data: Any) -> None:
+        for block in ("storage_options", "session"):
+            if isinstance(data.get(block), Mapping):
+                remember(data[block])
         problems = unknown_keys((key for key in data if key != "type"), (*_KEYS, "threads"))
         for key in ("root", "schema"):
             if not isinstance(data.get(key), str) or not data[key].strip():
@@ -67,7 +71,7 @@ class PenstockCredentials(Credentials):
         if isinstance(session, Mapping) and session.get("remote"):
             problems.append("`session.remote` (Spark Connect) is not supported yet: use `session.master`")
         if problems:
-            raise ValidationError("; ".join(problems))
+            raise ValidationError(redact("; ".join(problems)))
 
     @staticmethod
     def _unusable(data: Mapping[str, Any]) -> list[str]:
@@ -79,6 +83,8 @@ class PenstockCredentials(Credentials):
         try:
             if isinstance(root, str):
                 normalize(root)
+                if problem := credentials_problem(root):
+                    problems.append(f"`root` {problem}")
         except PenstockError as error:
             problems.append(f"`root`: {error}")
         return problems

@@ -23,6 +23,7 @@ from penstock.layout import Layout
 from penstock.names import Name
 from penstock.relations import Link
 from penstock.runner import Runner
+from penstock.secrets import redact
 
 _MADE_AS_TABLES = ("table", "incremental", "seed", "snapshot")
 
@@ -76,7 +77,7 @@ class EngineAdapter(SQLAdapter):
         sources = getattr(manifest, "sources", {}).values()
         wrong = [f"{node.unique_id}: {found}" for node in sources for found in source_problems(_config_of(node))]
         if wrong:
-            raise DbtRuntimeError("Wrong config: " + "; ".join(wrong))
+            raise DbtRuntimeError(redact("Wrong config: " + "; ".join(wrong)))
         for node in [*getattr(manifest, "nodes", {}).values(), *sources]:
             config = resolved(_config_of(node))
             if not config.get("location") or not node.schema or not node.identifier:
@@ -117,7 +118,7 @@ class EngineAdapter(SQLAdapter):
 
             found += window_model.problems(model)
         if found:
-            raise CompilationError("Wrong config: " + "; ".join(found), node=model)
+            raise CompilationError(redact("Wrong config: " + "; ".join(found)), node=model)
         if model.config.get("materialized") in _MADE_AS_TABLES:
             self._check_place(model)
 

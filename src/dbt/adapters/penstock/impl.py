@@ -11,7 +11,6 @@ from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.macros import MacroResolverProtocol
-from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import CompilationError
 
@@ -21,6 +20,7 @@ from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
 from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.ingestion import IngestionAdapter
+from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import columns as table_columns
 from penstock import locations
@@ -31,7 +31,6 @@ from penstock.sql import statements
 if TYPE_CHECKING:
     import agate
 
-logger = AdapterLogger("Penstock")
 _FULL = CapabilitySupport(support=Support.Full)
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import available
 from dbt.adapters.contracts.macros import MacroResolverProtocol
-from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.penstock import change_model, file_model
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
 from dbt.adapters.penstock.engine import EngineAdapter
+from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock.names import Name
 from penstock.sql import bind
@@ -22,8 +22,6 @@ from penstock.sql import bind
 if TYPE_CHECKING:
     from penstock.files import FileSource, Listings
     from penstock.windows import FileSelect, Target, WindowRun, WindowRuns
-
-logger = AdapterLogger("Penstock")
 
 
 class IngestionAdapter(EngineAdapter):

@@ -11,6 +11,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from penstock.errors import PenstockError, from_spark
 from penstock.runner import Runner
+from penstock.secrets import redact, scrub
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,7 +33,8 @@ def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
             raise from_spark(error) from error
         line = _line_of(error, place)
         where = f", line {line}" if line else ""
-        raise DbtRuntimeError(f"Python model failed{where}: {type(error).__name__}: {error}") from error
+        scrub(error)
+        raise DbtRuntimeError(redact(f"Python model failed{where}: {type(error).__name__}: {error}")) from error
     view = f"{model['alias']}__dbt_py_{uuid.uuid4().hex[:8]}"
     runner.adopt(frame).createOrReplaceTempView(f"`{view}`")
     return f"select * from `{view}`"

@@ -12,7 +12,7 @@ from jinja2 import nodes
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
 from penstock import sql
 from penstock.files import FileSource, Listings, Model
-from penstock.storage import normalize
+from penstock.storage import given_location
 from penstock.windows import (
     DatedPath,
     FileSelect,
@@ -110,7 +110,7 @@ def file_select(target: Target, text: str, source: FileSource, base: str | None,
         target.runner,
         Model.read(text, str(target.name)),
         source,
-        None if given is None else DatedPath(normalize(given, base)),
+        None if given is None else DatedPath(given_location(given, base, key="source_path")),
         target.settings,
         listings,
     )

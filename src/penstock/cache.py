@@ -1,0 +1,92 @@
+"""The cache of this user on this machine: jars, compiled classes, class archives, all of which become running code.
+
+So it is used only where nobody but this user, or root, can have written. Who may write there may run code as us.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from penstock.errors import PenstockError
+
+COMPILED = "compiled"
+"""Class archives, launch files and our classes; earlier versions, which looked at no owner, have theirs in `classes`."""
+JARS = "jars"
+BEFORE = "classes"
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OWN = "set PENSTOCK_CACHE to a folder of your own"
+
+
+def cache_folder() -> Path:
+    """Where the cache is, whether or not it is there."""
+    given = os.environ.get("PENSTOCK_CACHE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "penstock")
+
+
+def trusted_folder(name: str) -> Path:
+    """A folder of the cache, made where it is not there; an error where others own it or may write there.
+
+    OSError where it can't be made.
+    """
+    base = cache_folder()
+    # An earlier version made it by the umask, which lets the group write on many machines.
+    _make(base, mends=not (base / COMPILED).exists())
+    # Jars are compared with their checksums before each use.
+    _make(base / name, mends=name == JARS)
+    return base / name
+
+
+def is_trusted_file(path: Path) -> bool:
+    """Whether a file is there, and is nobody's but ours or root's to write."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and _is_ours(found) and not found.st_mode & _OTHERS_WRITE
+
+
+def _make(folder: Path, *, mends: bool) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    if os.name != "posix":
+        return
+    found = folder.stat()
+    if not _is_ours(found):
+        raise PenstockError(
+            f"The cache belongs to another user ({_name(found.st_uid)}) than this process's ({_name(os.geteuid())}): "
+            "it is not used, because its owner could run code as this user",
+            where=str(folder),
+            fix=f"Set PENSTOCK_CACHE to a folder of this user's own, or give it to this user: `chown -R "
+            f"{os.geteuid()} {cache_folder()}`.",
+        )
+    if found.st_mode & _OTHERS_WRITE:
+        if mends and found.st_uid == os.geteuid():
+            folder.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS_WRITE)
+            return
+        raise PenstockError(
+            f"The cache may be written by others (mode {stat.S_IMODE(found.st_mode):o}): it is not used, because they "
+            "could run code as this user",
+            where=str(folder),
+            fix=f"Remove it (`rm -r {cache_folder()}`), and it is made again with the right mode; or {_OWN}.",
+        )
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    """Root's as well: an image may bring a cache along, and root can do anything anyway."""
+    return os.name != "posix" or found.st_uid in (os.geteuid(), 0)
+
+
+def _name(uid: int) -> str:
+    import pwd
+
+    try:
+        return f"{pwd.getpwuid(uid).pw_name}, {uid}"
+    except KeyError:
+        return str(uid)
