@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock import locations, removal, sql
+from penstock import locations, removal, sql, store_options
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
 from penstock.journal import Step, no_step
 from penstock.layout import Layout
@@ -51,14 +51,16 @@ class Lake:
         root: str,
         *,
         settings: SessionSettings | None = None,
-        storage_options: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
         read_only: bool = False,
     ) -> None:
         remember_environment()
-        remember(storage_options or {})
         self.root = given_location(root, key="root")
         self.settings = settings or SessionSettings()
-        self.storage_options = {str(key): str(value) for key, value in (storage_options or {}).items()}
+        if wrong := store_options.problems(storage_options):
+            raise PenstockError("The options of the store are wrong: " + "; ".join(wrong))
+        remember(storage_options or {})
+        self.storage_options = store_options.normalized(storage_options)
         self.read_only = read_only
         self.storage = Storage(self.root, self.storage_options)
         self.links: dict[Name, Link] = {}
@@ -576,7 +578,7 @@ def connect(
     root: str,
     *,
     session: Mapping[str, Any] | None = None,
-    storage_options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     read_only: bool = False,
 ) -> Lake:
     """Open a lake. Nothing is started, and nothing is written.

@@ -18,6 +18,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.exceptions import NotFoundError as StoreNotFound
 from obstore.store import LocalStore, ObjectStore, from_url
 
+from penstock import store_options
 from penstock.errors import NotFound, PenstockError
 from penstock.secrets import in_uri
 
@@ -27,33 +28,8 @@ _PIECE = re.compile(r"\*|\?|\[([!^]?)([^\]]+)\]|\{([^}]*)\}|.", re.DOTALL)
 _HIDDEN = re.compile(r"(?:^|/)(?:\.|_(?![^/]*=))")
 # obstore refuses a key with such a part, or takes a slash at either end away and so addresses another object.
 _NO_KEY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
-# obstore wants these apart from a store's own keys: among those they panic in Rust. delta-rs takes both as one.
-_CLIENT_OPTIONS = frozenset(
-    (
-        "allow_http",
-        "allow_invalid_certificates",
-        "connect_timeout",
-        "default_content_type",
-        "http1_only",
-        "http2_keep_alive_interval",
-        "http2_keep_alive_timeout",
-        "http2_keep_alive_while_idle",
-        "http2_only",
-        "pool_idle_timeout",
-        "pool_max_idle_per_host",
-        "proxy_ca_certificate",
-        "proxy_excludes",
-        "proxy_url",
-        "randomize_addresses",
-        "read_timeout",
-        "root_certificate",
-        "timeout",
-        "user_agent",
-    )
-)
 # obstore raises errors of Python for some answers: FileNotFoundError for a bucket that is not there.
 _FAILURES = (BaseError, ValueError, OSError, NotImplementedError)
-_VENDOR = re.compile(r"^(?:aws|azure|google)_")
 _MAYBE = "It may be written all the same, when the answer alone was lost; check `storage_options` and run again."
 _CHECK = "Check the path, its permissions and `storage_options`."
 
@@ -206,18 +182,6 @@ def _is_panic(error: BaseException) -> bool:
     return type(error).__name__ == "PanicException"
 
 
-def _settings(options: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """`storage_options` as obstore wants them: of the store, and of the HTTP client."""
-    store, client = {}, {}
-    for key, value in options.items():
-        name = _VENDOR.sub("", key.lower())
-        if name in _CLIENT_OPTIONS:
-            client[name] = value
-        else:
-            store[key] = value
-    return store, client
-
-
 class Storage:
     """Objects below one root. Paths are relative to it, with `/` between parts, and are taken as they are written."""
 
@@ -231,7 +195,7 @@ class Storage:
     @property
     def _store(self) -> ObjectStore:
         if self._opened is None:
-            store, client = _settings(self._options)
+            store, client = store_options.for_store(self._place, self._options)
             try:
                 if self.local:
                     self._opened = LocalStore(self.root, mkdir=True)
@@ -242,7 +206,7 @@ class Storage:
                 if not isinstance(error, _FAILURES) and not _is_panic(error):
                     raise
                 raise PenstockError(
-                    f"The store can't be opened: {_plain(error)}",
+                    f"The store can't be opened: {store_options.hidden(_plain(error), self._options)}",
                     where=self.root,
                     fix="Use a path or a URI such as s3://, gs:// or abfss://, and check `storage_options`.",
                 ) from error

@@ -10,6 +10,7 @@ from typing import Any
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
+from penstock import store_options
 from penstock.errors import PenstockError
 from penstock.lake import Lake
 from penstock.secrets import redact, remember
@@ -63,9 +64,7 @@ class PenstockCredentials(Credentials):
         problems += cls._unusable(data)
         if data.get("database", DATABASE) != DATABASE:
             problems.append("`database` can't be set: a lake has schemas only")
-        options = data.get("storage_options")
-        if options is not None and not isinstance(options, Mapping):
-            problems.append("`storage_options` is a block of settings")
+        problems += store_options.problems(data.get("storage_options"))
         session = data.get("session")
         problems += SessionSettings.problems(session)
         if isinstance(session, Mapping) and session.get("remote"):

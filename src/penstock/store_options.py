@@ -1,0 +1,296 @@
+"""`storage_options`: what object stores and their HTTP clients are told, checked once and never shown.
+
+One block serves obstore, which takes a store's own keys and those of its client apart, and delta-rs, which takes all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.secrets import HIDDEN
+from penstock.settings import nearest
+
+_S3 = [
+    "access_key_id",
+    "secret_access_key",
+    "session_token",
+    "token",
+    "default_region",
+    "region",
+    "bucket",
+    "bucket_name",
+    "endpoint",
+    "endpoint_url",
+    "virtual_hosted_style_request",
+    "imdsv1_fallback",
+    "metadata_endpoint",
+    "unsigned_payload",
+    "checksum_algorithm",
+    "container_credentials_relative_uri",
+    "container_credentials_full_uri",
+    "container_authorization_token_file",
+    "web_identity_token_file",
+    "role_arn",
+    "role_session_name",
+    "endpoint_url_sts",
+    "skip_signature",
+    "copy_if_not_exists",
+    "conditional_put",
+    "disable_tagging",
+    "disable_bulk_delete",
+    "s3_express",
+    "request_payer",
+    "server_side_encryption",
+    "sse_kms_key_id",
+    "sse_bucket_key_enabled",
+    "sse_customer_key_base64",
+]
+_AZURE = [
+    "account_name",
+    "account_key",
+    "access_key",
+    "master_key",
+    "client_id",
+    "client_secret",
+    "tenant_id",
+    "authority_id",
+    "authority_host",
+    "sas_key",
+    "sas_token",
+    "token",
+    "bearer_token",
+    "use_emulator",
+    "endpoint",
+    "identity_endpoint",
+    "msi_endpoint",
+    "object_id",
+    "msi_resource_id",
+    "federated_token_file",
+    "use_fabric_endpoint",
+    "use_azure_cli",
+    "skip_signature",
+    "container_name",
+    "disable_tagging",
+    "fabric_token_service_url",
+    "fabric_workload_host",
+    "fabric_session_token",
+    "fabric_cluster_identifier",
+    "credential_type",
+    "encryption_key",
+]
+# Of these, the name with `azure_` alone is not known to the store.
+_AZURE_WITH_PREFIX = [
+    "storage_account_name",
+    "storage_account_key",
+    "storage_access_key",
+    "storage_master_key",
+    "storage_client_id",
+    "client_id",
+    "storage_client_secret",
+    "client_secret",
+    "storage_tenant_id",
+    "storage_authority_id",
+    "tenant_id",
+    "authority_id",
+    "storage_authority_host",
+    "authority_host",
+    "storage_sas_key",
+    "storage_sas_token",
+    "storage_token",
+    "storage_use_emulator",
+    "storage_endpoint",
+    "endpoint",
+    "msi_endpoint",
+    "identity_endpoint",
+    "object_id",
+    "msi_resource_id",
+    "federated_token_file",
+    "use_fabric_endpoint",
+    "use_azure_cli",
+    "skip_signature",
+    "container_name",
+    "disable_tagging",
+    "fabric_token_service_url",
+    "fabric_workload_host",
+    "fabric_session_token",
+    "fabric_cluster_identifier",
+    "credential_type",
+]
+_GOOGLE = [
+    "service_account",
+    "service_account_path",
+    "service_account_key",
+    "bucket",
+    "bucket_name",
+    "application_credentials",
+    "skip_signature",
+    "base_url",
+    "bearer_token",
+]
+_STORES = {
+    "s3": frozenset([*_S3, *(f"aws_{name}" for name in _S3)]),
+    "azure": frozenset([*_AZURE, *(f"azure_{name}" for name in _AZURE_WITH_PREFIX)]),
+    "google": frozenset([*_GOOGLE, *(f"google_{name}" for name in _GOOGLE)]),
+}
+_SCHEMES = {
+    "s3": "s3", "s3a": "s3", "az": "azure", "azure": "azure", "abfs": "azure", "abfss": "azure", "adl": "azure",
+    "wasb": "azure", "wasbs": "azure", "gs": "google",
+}  # fmt: skip
+_HOSTS = (
+    (".amazonaws.com", "s3"),
+    (".r2.cloudflarestorage.com", "s3"),
+    (".windows.net", "azure"),
+    (".fabric.microsoft.com", "azure"),
+)
+_DURATIONS = frozenset(
+    (
+        "connect_timeout",
+        "http2_keep_alive_interval",
+        "http2_keep_alive_timeout",
+        "pool_idle_timeout",
+        "read_timeout",
+        "timeout",
+    )
+)
+_SWITCHES = frozenset(
+    (
+        "allow_http", "allow_invalid_certificates", "http1_only", "http2_keep_alive_while_idle", "http2_only",
+        "randomize_addresses", "virtual_hosted_style_request", "imdsv1_fallback", "unsigned_payload", "skip_signature",
+        "disable_tagging", "disable_bulk_delete", "s3_express", "sse_bucket_key_enabled", "use_emulator",
+        "storage_use_emulator", "use_fabric_endpoint", "use_azure_cli",
+    )
+)  # fmt: skip
+_NUMBERS = frozenset(("pool_max_idle_per_host",))
+# obstore wants these apart from a store's own keys: among those they panic in Rust.
+_CLIENT = _DURATIONS | _NUMBERS | frozenset(
+    (
+        "allow_http", "allow_invalid_certificates", "default_content_type", "http1_only", "http2_keep_alive_while_idle",
+        "http2_only", "proxy_ca_certificate", "proxy_excludes", "proxy_url", "randomize_addresses", "root_certificate",
+        "user_agent",
+    )
+)  # fmt: skip
+# delta-rs knows these and obstore does not.
+_DELTA = frozenset(
+    (
+        "aws_s3_locking_provider", "aws_s3_allow_unsafe_rename", "s3_allow_unsafe_rename", "s3_locking_provider",
+        "delta_dynamo_table_name", "dynamo_lock_table_name", "aws_endpoint_url_dynamodb", "aws_endpoint_url_s3",
+        "aws_region_dynamodb", "aws_access_key_id_dynamodb", "aws_secret_access_key_dynamodb",
+        "aws_session_token_dynamodb", "aws_force_credential_load", "aws_s3_addressing_style", "object_store_use_emulator",
+        "object_store_concurrency_limit", "max_retries", "retry_timeout", "backoff_config.init_backoff",
+        "backoff_config.max_backoff", "backoff_config.base", "mount_allow_unsafe_rename",
+    )
+)  # fmt: skip
+_VENDOR = re.compile(r"^(?:aws|azure|google)_")
+_DURATION = re.compile(r"(?:\s*\d+\s*(?:[a-zµ]+|M))+\s*")
+_YES, _NO = ("1", "true", "on", "yes", "y"), ("0", "false", "off", "no", "n")
+
+
+def problems(given: Any) -> list[str]:
+    """Everything that is wrong with a block of `storage_options`; keys are named, values never."""
+    if given is None:
+        return []
+    if not isinstance(given, Mapping):
+        return ["`storage_options` is a block of settings"]
+    found = []
+    names: dict[str, str] = {}
+    for written, value in given.items():
+        name = _name(str(written))
+        if not _is_known(name):
+            guess = nearest(name, _KNOWN)
+            hint = (
+                f"did you mean `{guess}`?"
+                if guess
+                else "object stores, their HTTP clients and delta-rs have no such key"
+            )
+            found.append(f"`storage_options.{written}` is not known: {hint}")
+            continue
+        if value is None:
+            continue
+        if (other := names.setdefault(_VENDOR.sub("", name), str(written))) != str(written):
+            found.append(f"`storage_options` has one key under two names, `{other}` and `{written}`")
+        if (wrong := _wrong(name, value)) is not None:
+            found.append(f"`storage_options.{written}` is {wrong}")
+    return found
+
+
+def normalized(given: Mapping[str, Any] | None) -> dict[str, str]:
+    """The options as texts under lower-case names; null is as if it were left out.
+
+    >>> normalized({"ALLOW_HTTP": True, "timeout": 30, "region": None})
+    {'allow_http': 'true', 'timeout': '30s'}
+    """
+    return {
+        name: _text(name, value)
+        for name, value in ((_name(str(key)), value) for key, value in (given or {}).items())
+        if value is not None
+    }
+
+
+def for_store(place: str, options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The options that obstore takes for the store at a URI, and those of its HTTP client."""
+    kind = _kind(place)
+    own: dict[str, str] = {}
+    client: dict[str, str] = {}
+    for key, value in normalized(options).items():
+        name = _VENDOR.sub("", key)
+        if name in _CLIENT:
+            client[name] = value
+        elif (kind is None and key.lower() not in _DELTA) or key in _STORES.get(kind or "", ()) or not _is_known(key):
+            # An unknown one is obstore's to name.
+            own[key] = value
+    return own, client
+
+
+def hidden(text: str, options: Mapping[str, str]) -> str:
+    """A message of a store without the values of its options, which it quotes."""
+    for value in options.values():
+        text = text.replace(f'"{value}"', f'"{HIDDEN}"').replace(f"'{value}'", f"'{HIDDEN}'")
+    return text
+
+
+def _name(key: str) -> str:
+    """A key as it is passed on; one that delta-rs alone knows stays as it is written."""
+    lower = key.strip().lower()
+    return key.strip() if lower in _DELTA else lower
+
+
+def _is_known(name: str) -> bool:
+    return name.lower() in _KNOWN or _VENDOR.sub("", name) in _CLIENT
+
+
+def _kind(place: str) -> str | None:
+    """Whose store a URI is of; None where its address does not tell."""
+    scheme, _, rest = place.partition("://")
+    if scheme.lower() in _SCHEMES:
+        return _SCHEMES[scheme.lower()]
+    host = rest.partition("/")[0].partition(":")[0].lower()
+    return next((kind for end, kind in _HOSTS if host.endswith(end)), None)
+
+
+def _wrong(name: str, value: Any) -> str | None:
+    """The kind of value that an option takes, where it has another; the value itself may be secret."""
+    plain = _VENDOR.sub("", name)
+    if not isinstance(value, (str, int, float)):
+        return "a text, a number, or true or false"
+    text = _text(name, value)
+    if plain in _SWITCHES and text.lower() not in (*_YES, *_NO):
+        return "true or false"
+    if plain in _DURATIONS and not _DURATION.fullmatch(text):
+        return "a time such as 30s, 5m or 30 (seconds)"
+    if plain in _NUMBERS and not text.isdigit():
+        return "a whole number"
+    return None
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value).strip() if _VENDOR.sub("", name) in _DURATIONS | _SWITCHES | _NUMBERS else str(value)
+    if _VENDOR.sub("", name) in _DURATIONS and re.fullmatch(r"\d+(\.0)?", text):
+        return f"{int(float(text))}s"
+    return text
+
+
+_KNOWN = frozenset().union(*_STORES.values()) | _CLIENT | _DELTA
