@@ -12,6 +12,7 @@ from penstock.checks import Check, checked, one_of, positive
 from penstock.columns import IGNORE, POLICIES
 from penstock.errors import PenstockError
 from penstock.files.roots import spelled
+from penstock.secrets import remember
 from penstock.settings import unknown_keys
 from penstock.storage import credentials_problem, normalize
 
@@ -140,6 +141,7 @@ def _patterns(value: Any) -> tuple[str, ...]:
 def _options(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise ValueError("is a block of Spark's options for the format")
+    remember(value)
     return {str(key): str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
 
 
