@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types archive unit explore functional models intake faults chaos bench format clean java
+.PHONY: help demo test check lint types archive unit explore functional models intake faults chaos bench format reference clean java
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -63,6 +63,9 @@ bench: .venv/ready java ## Measure against peers, as ratios; the result goes to 
 format: .venv/ready ## Put the code into shape
 	$(RUN) ruff check --fix src tests examples benchmarks
 	$(RUN) ruff format src tests examples benchmarks
+
+reference: .venv/ready ## Write the docs' reference of all keys
+	$(RUN) python -m penstock.config > docs/reference.md
 
 clean: ## Remove what was made here
 	rm -rf .venv .tools lake dist build .pytest_cache .mypy_cache .ruff_cache

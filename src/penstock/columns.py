@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.commits import note_of
+from penstock.config.keys import POLICIES
 from penstock.errors import PenstockError
 from penstock.names import Name, quote
 from penstock.table import Column, Table, field_name
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.lake import Lake
     from penstock.runner import Runner
 
-IGNORE, FAIL, APPEND, SYNC = POLICIES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
+IGNORE, FAIL, APPEND, SYNC = POLICIES
 _SIZED = re.compile(r"\b(?:var)?char\(\d+\)")
 
 

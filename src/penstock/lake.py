@@ -304,6 +304,8 @@ class Lake:
         table = Layout.from_config(
             {"partition_by": partition_by, "cluster_by": cluster_by, "table_properties": properties}
         )
+        if "unique_key" in config:
+            raise PenstockError("`unique_key` is given twice: it is another name of `key`", where=name)
         followed = changes.ChangeSource.from_mapping({"unique_key": key, **config}, where=name)
         return changes.merge_changes(self, Name.parse(name), followed, select, full_refresh=full_refresh, table=table)
 

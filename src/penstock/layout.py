@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from penstock.config.keys import BY_NAME
+from penstock.config.values import checked
 from penstock.errors import PenstockError
 from penstock.names import quote
 from penstock.table import Table
@@ -14,6 +16,7 @@ RETENTION = "delta.setTransactionRetentionDuration"
 FORBIDDEN_PROPERTIES = {
     RETENTION: "an expired transaction mark would let data in twice",
 }
+_CHECKS = {key: BY_NAME[key].check for key in ("partition_by", "cluster_by", "table_properties")}
 _CONSTRAINT = "delta.constraints."
 _FEATURE = "delta.feature."
 _VERSIONS = ("delta.minreaderversion", "delta.minwriterversion")
@@ -41,22 +44,15 @@ class Layout:
 
     @classmethod
     def problems(cls, config: Mapping[str, Any]) -> list[str]:
-        problems = [
-            f"`{key}` is a column's name or a list of them, not {config[key]!r}"
-            for key in ("partition_by", "cluster_by")
-            if not _is_names(config.get(key))
-        ]
+        values, problems = checked({key: value for key, value in config.items() if value is not None}, _CHECKS)
         if config.get("partition_by") and config.get("cluster_by"):
             problems.append("`partition_by` and `cluster_by` exclude each other: Delta lays a table out by one of them")
-        properties = config.get("table_properties")
-        if properties is not None and not isinstance(properties, Mapping):
-            problems.append(f"`table_properties` is a block of properties, not {properties!r}")
-        elif properties:
-            problems += [
-                f"`table_properties` may not set {key}: {why}"
-                for key, why in FORBIDDEN_PROPERTIES.items()
-                if _delta_key(key) in {_delta_key(str(name)) for name in properties}
-            ]
+        given = {_delta_key(str(name)) for name in values.get("table_properties", ())}
+        problems += [
+            f"`table_properties` may not set {key}: {why}"
+            for key, why in FORBIDDEN_PROPERTIES.items()
+            if _delta_key(key) in given
+        ]
         return problems
 
     @classmethod
@@ -70,10 +66,11 @@ class Layout:
         problems = cls.problems(config)
         if problems:
             raise PenstockError("; ".join(problems))
+        values, _ = checked({key: value for key, value in config.items() if value is not None}, _CHECKS)
         return cls(
-            partition_by=_names(config.get("partition_by")),
-            cluster_by=_names(config.get("cluster_by")),
-            properties={str(key): _property(value) for key, value in (config.get("table_properties") or {}).items()},
+            partition_by=values.get("partition_by", ()),
+            cluster_by=values.get("cluster_by", ()),
+            properties={str(key): _property(value) for key, value in values.get("table_properties", {}).items()},
             comment=comment or None,
             checks=dict(checks or {}),
         )
@@ -146,20 +143,6 @@ def _lower(names: Iterable[str]) -> list[str]:
 def _without_spaces(text: str) -> str:
     """Delta writes a constraint that ALTER TABLE adds down word by word."""
     return "".join(text.split())
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(","))
-    return tuple(value)
-
-
-def _is_names(value: Any) -> bool:
-    if value is None or isinstance(value, str):
-        return value is None or bool(value.strip())
-    return isinstance(value, (list, tuple)) and all(isinstance(item, str) and item.strip() for item in value)
 
 
 def _property(value: Any) -> str:

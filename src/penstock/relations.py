@@ -17,7 +17,6 @@ LINK_FILE = "_link.json"
 LEDGER_FOLDER = "_checkpoint"
 
 Kind = Literal["table", "view", "files"]
-FILE_FORMATS = ("parquet", "csv", "json", "orc", "avro", "text")
 
 
 @dataclass(frozen=True)

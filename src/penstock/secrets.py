@@ -235,3 +235,14 @@ def _redact_record(record: logging.LogRecord) -> bool:
     if record.exc_info and not record.exc_text:
         record.exc_text = redact("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
     return True
+
+
+def credentials_problem(location: str) -> str | None:
+    """A line on the credentials that a location holds, and on where they belong; None where it holds none."""
+    found = in_uri(location)
+    if found is None:
+        return None
+    return (
+        f"holds credentials ({found}), which every log, plan and table history would show: write the URI without them, "
+        "and give them in `storage_options` (for Spark as well in `session.spark_config`), as `{{ env_var('…') }}`"
+    )

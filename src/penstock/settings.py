@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from penstock.config.near import unknown_keys
 from penstock.errors import PenstockError
 from penstock.secrets import in_java_options, in_uri, redact, remember, remember_value
 
 _EXECUTORS_OPTIONS = re.compile(r"spark\.(?:executor|yarn\.am)\.(?:extra|default)JavaOptions")
 _MEMORY = re.compile(r"^\d+[kmgt]b?$", re.IGNORECASE)
-
-
-def nearest(key: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that a mistyped one was meant to be."""
-    close = difflib.get_close_matches(key, list(known), n=1, cutoff=cutoff)
-    return close[0] if close else None
-
-
-def unknown_keys(given: Iterable[str], known: Iterable[str], where: str = "") -> list[str]:
-    """A line for each key that is not known, with the nearest that is."""
-    known = list(known)
-    problems = []
-    for key in given:
-        if key not in known:
-            guess = nearest(key, known)
-            hint = f"did you mean `{guess}`?" if guess else f"known are {', '.join(sorted(known))}"
-            problems.append(f"`{where}{key}` is not known: {hint}")
-    return problems
 
 
 @dataclass(frozen=True)

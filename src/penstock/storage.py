@@ -20,7 +20,7 @@ from obstore.store import LocalStore, ObjectStore, from_url
 
 from penstock import store_options
 from penstock.errors import NotFound, PenstockError
-from penstock.secrets import in_uri
+from penstock.secrets import credentials_problem
 
 _PATTERN = re.compile(r"[*?\[{]")
 _PIECE = re.compile(r"\*|\?|\[([!^]?)([^\]]+)\]|\{([^}]*)\}|.", re.DOTALL)
@@ -75,17 +75,6 @@ def given_location(location: str, base: str | Path | None = None, *, key: str = 
     if problem := credentials_problem(location):
         raise PenstockError(f"`{key}` {problem}", where=location)
     return normalize(location, base)
-
-
-def credentials_problem(location: str) -> str | None:
-    """A line on the credentials that a location holds, and on where they belong; None where it holds none."""
-    found = in_uri(location)
-    if found is None:
-        return None
-    return (
-        f"holds credentials ({found}), which every log, plan and table history would show: write the URI without them, "
-        "and give them in `storage_options` (for Spark as well in `session.spark_config`), as `{{ env_var('…') }}`"
-    )
 
 
 def _path_of_file_uri(uri: str) -> str:

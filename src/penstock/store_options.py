@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.config.near import nearest
 from penstock.secrets import HIDDEN
-from penstock.settings import nearest
 
 _S3 = [
     "access_key_id",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.penstock.change_model import change_source
 from dbt.adapters.penstock.config import source_problems
 
 
@@ -17,7 +15,12 @@ from dbt.adapters.penstock.config import source_problems
         ({"location": 5, "options": "x"}, ["`location` is a path or URI, not 5", "`options` is a block"]),
         ({"location": "./landing", "format": "xls"}, ["`format` is one of delta, parquet"]),
         ({"location": "./landing", "format": "CSV", "options": {"header": True}, "owner": "us"}, []),
-        ({"delta_location": "./landing", "source_options": {"a": 1}}, []),
+        ({"delta_location": "./landing", "options": {"a": 1}}, []),
+        ({"location": "./landing", "source_options": {"a": 1}}, ["`source_options` has no effect on a source without"]),
+        ({"location": "./landing", "change_data_feed": True}, ["`change_data_feed` has no effect on a source:"]),
+        ({"source_roots": ["landing"], "max_files_per_trigger": 0}, ["`max_files_per_trigger` is a whole number"]),
+        ({"source_roots": ["landing"], "safety_buffer": 0}, ["did you mean `safety_buffer_seconds`?"]),
+        ({"owner": "us", "max_files_per_trigger": "none of yours"}, []),
         ({"format": "a newspaper", "options": "none"}, []),
         ({"location": "s3://a:b@c/d", "format": "csv"}, ["`location` holds credentials (a user and a password)"]),
         (
@@ -31,13 +34,3 @@ def test_sources(config: dict[str, object], said: list[str]) -> None:
     assert len(found) == len(said)
     for problem, part in zip(found, said, strict=True):
         assert part in problem
-
-
-def test_what_is_for_a_merge_is_not_ignored_by_cdf_merge() -> None:
-    model = {"unique_id": "model.m", "config": {"unique_key": "id"}}
-    assert change_source(model, None).unique_key == ("id",)
-    model["config"] |= {"incremental_predicates": ["id > 1"], "merge_exclude_columns": ["n"]}
-    with pytest.raises(
-        DbtRuntimeError, match="merge_exclude_columns, incremental_predicates is for the strategy merge"
-    ):
-        change_source(model, None)

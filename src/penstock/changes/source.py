@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from penstock.checks import Check, checked, one_of, positive
-from penstock.columns import IGNORE, POLICIES
+from penstock.columns import IGNORE
+from penstock.config import keys
+from penstock.config.check import unusable
+from penstock.config.kinds import Kind
+from penstock.config.values import checked, key_columns, names
 from penstock.errors import PenstockError
 from penstock.names import Name
-from penstock.settings import unknown_keys
-
-GAPS = ("fail", "full_refresh")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ChangeSource:
     @classmethod
     def _read(cls, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         config = {key: value for key, value in given.items() if value is not None}
-        problems = unknown_keys(config, cls.known())
+        problems = unusable(config, cls.known(), Kind.CDF_MERGE)
         values, wrong = checked(config, _CHECKS)
         problems += wrong
         if "unique_key" not in config:
@@ -58,28 +58,12 @@ class ChangeSource:
         return values, problems
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)) or not items or not all(isinstance(i, str) and i.strip() for i in items):
-        raise ValueError("is a name or a list of names")
-    return tuple(items)
-
-
-def _columns(value: Any) -> tuple[str, ...]:
-    columns = tuple(name.strip().strip("`") for name in _names(value))
-    if len({column.lower() for column in columns}) < len(columns):
-        raise ValueError("names a column twice")
-    return columns
-
-
 def _relations(value: Any) -> tuple[Name, ...]:
-    return tuple(Name.parse(name) for name in _names(value))
+    return tuple(Name.parse(name) for name in names(value))
 
 
-_CHECKS: dict[str, Check] = {
-    "unique_key": _columns,
+_CHECKS = {name: keys.BY_NAME[name].check for name in ChangeSource.known()} | {
+    # A merge may name a column twice; here the key is compared with what the SQL groups by.
+    "unique_key": key_columns,
     "cdf_source": _relations,
-    "cdf_max_versions": positive,
-    "on_cdf_gap": one_of(*GAPS),
-    "on_schema_change": one_of(*POLICIES),
 }

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from penstock.errors import NotFound
 from penstock.files.listing import FILES, Listings, none
-from penstock.storage import credentials_problem, is_uri
+from penstock.secrets import credentials_problem
+from penstock.storage import is_uri
 from penstock.windows.window import Window, floor
 
 DATE = "_date"

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from penstock import sql
 from penstock.columns import IGNORE
+from penstock.config.keys import SIZES
 from penstock.errors import NotFound, PenstockError
 from penstock.files import FileSource, Listings, Model
 from penstock.files.frame import Frames, Shape, format_of
@@ -23,7 +24,7 @@ from penstock.names import Name
 from penstock.windows import bounds
 from penstock.windows.dated import DATE, Dated, DatedPath, refuse_missing
 from penstock.windows.settings import WindowSettings
-from penstock.windows.window import SIZES, Window, after, floor, plain
+from penstock.windows.window import Window, after, floor, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
-SIZES = ("hour", "day", "month", "year")
-
 
 def utc(moment: datetime) -> datetime:
     """dbt's windows are in UTC; a time without a zone is meant so."""

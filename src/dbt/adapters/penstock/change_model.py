@@ -14,21 +14,12 @@ if TYPE_CHECKING:
     from penstock.changes import ChangeSource, MergeReport
 
 STRATEGY = "cdf_merge"
-_OF_A_MERGE = (
-    "merge_update_columns", "merge_exclude_columns", "incremental_predicates", "matched_condition",
-    "not_matched_condition", "not_matched_by_source_action", "not_matched_by_source_condition",
-)  # fmt: skip
 
 
 def change_source(model: Mapping[str, Any], manifest: Any) -> ChangeSource:
     from penstock.changes import ChangeSource
 
     config = model["config"]
-    if given := [key for key in _OF_A_MERGE if config.get(key)]:
-        raise DbtRuntimeError(
-            f"{', '.join(given)} is for the strategy merge: by {STRATEGY} the table is what the SQL says; write the "
-            "condition into the SQL"
-        )
     keys = {key: config.get(key) for key in ChangeSource.known()}
     if named := keys["cdf_source"]:
         names = [named] if isinstance(named, str) else named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from multiprocessing.context import SpawnContext
 from typing import Any
 
@@ -12,11 +12,13 @@ from dbt.adapters.sql import SQLAdapter
 from dbt_common.behavior_flags import Behavior, BehaviorFlag
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.penstock import change_model, constraints, file_model
-from dbt.adapters.penstock.config import is_window_model, problems, resolved, source_problems
+from dbt.adapters.penstock import constraints, file_model
+from dbt.adapters.penstock.config import is_window_model, kind_of, problems, resolved, source_problems
 from dbt.adapters.penstock.connections import Handle, PenstockConnectionManager
+from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import locations
+from penstock.config.kinds import INGESTED, WINDOWS, Kind
 from penstock.errors import PenstockError
 from penstock.lake import Lake
 from penstock.layout import Layout
@@ -112,15 +114,39 @@ class EngineAdapter(SQLAdapter):
             self._check_config(model)
 
     def _check_config(self, model: Any) -> None:
-        found = problems(model.config.to_dict(), getattr(model.config, "_extra", {}))
-        if is_window_model(model.config):
-            from dbt.adapters.penstock import window_model
-
-            found += window_model.problems(model)
-        if found:
-            raise CompilationError(redact("Wrong config: " + "; ".join(found)), node=model)
+        errors = self._problems(model)
+        # Of an ephemeral model nothing runs but the models that read it.
+        errors += [f"{parent.name}: {line}" for parent in self._inlined(model) for line in self._problems(parent)]
+        if errors:
+            raise CompilationError(redact("Wrong config: " + "; ".join(errors)), node=model)
         if model.config.get("materialized") in _MADE_AS_TABLES:
             self._check_place(model)
+
+    def _problems(self, model: Any) -> list[str]:
+        found, kind = problems(model, self._macro_resolver), kind_of(model)
+        errors = found.errors
+        if file_model.is_file_model(model.config.to_dict()):
+            errors += file_model.problems(model.config.to_dict(), self._macro_resolver)
+        if kind in WINDOWS:
+            from dbt.adapters.penstock import window_model
+
+            errors += window_model.problems(model)
+        for line in found.ignored:
+            logger.debug(f"{model.unique_id}: {line}; it is not the model's own, and so no error")
+        # The same check says the same of the same key.
+        return list(dict.fromkeys(errors))
+
+    def _inlined(self, model: Any) -> Iterator[Any]:
+        """The ephemeral models whose SQL is part of a model's."""
+        nodes = getattr(self._macro_resolver, "nodes", {})
+        waiting, seen = list(getattr(model, "depends_on_nodes", ())), set()
+        while waiting:
+            node = nodes.get(waiting.pop())
+            if node is None or node.unique_id in seen or node.config.get("materialized") != "ephemeral":
+                continue
+            seen.add(node.unique_id)
+            waiting += node.depends_on_nodes
+            yield node
 
     def _check_place(self, model: Any) -> None:
         """A model's table is written where its config says, and only where nothing else lies."""
@@ -138,8 +164,7 @@ class EngineAdapter(SQLAdapter):
                     fix="Give each a location of its own.",
                 )
             locations.check(self.lake, name, location)
-            runs_by_itself = file_model.is_file_model(config) or is_window_model(model.config)
-            if runs_by_itself or model.config.get("incremental_strategy") == change_model.STRATEGY:
+            if kind_of(model) in (*INGESTED, *WINDOWS, Kind.CDF_MERGE):
                 if (table := locations.foreign(self.lake, name, location)) is not None:
                     locations.check_marked(name, table)
 

@@ -9,15 +9,14 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.penstock.config import resolved
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
+from penstock.config.kinds import INGESTED, Kind, kind_of
 
 if TYPE_CHECKING:
     from penstock.files import FileSource, IngestReport
 
-_ROOTS = ("source_roots", "file_source", "source_path")
-
 
 def is_file_model(config: Mapping[str, Any]) -> bool:
-    return any(resolved(config).get(key) for key in _ROOTS)
+    return kind_of(resolved(config)) in (*INGESTED, Kind.FILE_WINDOWS)
 
 
 def source_named(manifest: Any, name: str) -> Any:
@@ -30,6 +29,22 @@ def source_named(manifest: Any, name: str) -> Any:
 
 
 def file_source(config: Mapping[str, Any], manifest: Any, base: str | None, where: str) -> FileSource:
+    from penstock.files import FileSource
+
+    return FileSource.from_mapping(_keys(config, manifest), base=base, where=where)
+
+
+def problems(config: Mapping[str, Any], manifest: Any) -> list[str]:
+    """All that is wrong with where a model's files come from and how they are read."""
+    from penstock.files import FileSource
+
+    try:
+        return FileSource.problems(_keys(config, manifest))
+    except DbtRuntimeError as error:
+        return [str(error.msg)]
+
+
+def _keys(config: Mapping[str, Any], manifest: Any) -> dict[str, Any]:
     """The keys of the source that the config names, and its own over them."""
     from penstock.files import FileSource
 
@@ -43,7 +58,7 @@ def file_source(config: Mapping[str, Any], manifest: Any, base: str | None, wher
         from penstock.windows import DatedPath
 
         keys["source_roots"] = [DatedPath(str(own["source_path"])).root]
-    return FileSource.from_mapping({key: keys.get(key) for key in FileSource.known()}, base=base, where=where)
+    return {key: keys.get(key) for key in FileSource.known()}
 
 
 def response(report: IngestReport) -> PenstockAdapterResponse:

@@ -16,14 +16,14 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.penstock import catalog, constraints, python_model, seed
 from dbt.adapters.penstock.column import PenstockColumn
-from dbt.adapters.penstock.config import STRATEGIES, PenstockConfig
+from dbt.adapters.penstock.config import PenstockConfig
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
 from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.ingestion import IngestionAdapter
 from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import columns as table_columns
-from penstock import locations
+from penstock import config, locations
 from penstock.errors import NotFound
 from penstock.names import check_part, quote
 from penstock.sql import statements
@@ -187,13 +187,12 @@ class PenstockAdapter(IngestionAdapter):
     # What the macros call
 
     def valid_incremental_strategies(self) -> list[str]:
-        return list(STRATEGIES)
+        return list(config.STRATEGIES)
 
     @available.parse_none
-    def incremental_strategy(self, config: Any) -> str:
+    def incremental_strategy(self, model_config: Any) -> str:
         """The strategy that the config names; else merge where there is a key, and append where there is none."""
-        given = config.get("incremental_strategy")
-        return str(given) if given else ("merge" if config.get("unique_key") else "append")
+        return config.strategy(model_config)
 
     @available.parse_none
     def check_unique_key(self, unique_key: str | list[str] | None, columns: list[PenstockColumn]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt.adapters.base.relation import BaseRelation, EventTimeFilter
+from dbt.adapters.base.relation import BaseRelation, EventTimeFilter, InformationSchema
 from dbt.adapters.contracts.relation import ComponentName, Policy, RelationType
 from dbt.adapters.factory import FACTORY
 
@@ -54,6 +54,11 @@ class PenstockRelation(BaseRelation):
     def is_temporary(self) -> bool:
         """A temporary view: it has no schema, and only its own session knows it."""
         return not self.include_policy.schema or self.schema is None
+
+    def information_schema(self, view_name: str | None = None) -> InformationSchema:
+        """dbt's own, in Spark's quotes: by itself it takes those of standard SQL."""
+        found: InformationSchema = super().information_schema(view_name)
+        return found.replace(quote_character=self.quote_character)
 
     def quoted(self, identifier: str) -> str:
         return quote(identifier)
