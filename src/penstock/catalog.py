@@ -6,11 +6,11 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from penstock.errors import NotFound, from_spark
+from penstock.errors import NotFound, PenstockError, from_spark
 from penstock.jvm import DELTA, java_class
-from penstock.layout import literal
-from penstock.names import Name, quote
-from penstock.relations import Relation
+from penstock.names import Name, check_for_spark
+from penstock.quoting import literal, quote
+from penstock.relations import FILE_FORMATS, LINK_FILE, Relation
 from penstock.storage import files_at
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Catalog:
             return {name for name in self._attached if name.schema == schema}
 
     def attach_schema(self, spark: SparkSession, schema: str) -> None:
+        check_for_spark(schema)
         with self._lock:
             if schema not in self._schemas:
                 _run(spark, f"create database if not exists {quote(schema)}")
@@ -76,6 +77,7 @@ class Catalog:
             self._attached[relation.name] = relation
 
     def _attach(self, spark: SparkSession, lake: Lake, relation: Relation) -> None:
+        check_for_spark(relation.name.schema, relation.name.identifier)
         with self._lock:
             known = self._attached.get(relation.name)
             if relation.kind == "view":
@@ -101,6 +103,13 @@ def _definition(lake: Lake, relation: Relation) -> str:
     format = "delta"
     if relation.kind == "files" and relation.link is not None:
         format = relation.link.format
+        if format not in FILE_FORMATS:
+            # `_link.json` is a file that anyone may have written.
+            raise PenstockError(
+                f"{relation} is linked to files of the format {format!r}, which is none of {', '.join(FILE_FORMATS)}",
+                where=relation.location,
+                fix=f"Correct `format` in its {LINK_FILE}, or remove that file.",
+            )
         pairs = ", ".join(f"{literal(key)} {literal(value)}" for key, value in relation.link.options.items())
         options = f" options ({pairs})" if pairs else ""
     return (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.names import quote
+from penstock.quoting import literal, plain, quote
 from penstock.table import Table
 
 RETENTION = "delta.setTransactionRetentionDuration"
@@ -16,12 +17,9 @@ FORBIDDEN_PROPERTIES = {
 }
 _CONSTRAINT = "delta.constraints."
 _FEATURE = "delta.feature."
+# A comma outside of backticks.
+_BETWEEN_NAMES = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
 _VERSIONS = ("delta.minreaderversion", "delta.minwriterversion")
-
-
-def literal(text: str) -> str:
-    """A text as a SQL string."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 @dataclass(frozen=True)
@@ -152,8 +150,8 @@ def _names(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(","))
-    return tuple(value)
+        return tuple(plain(part) for part in _BETWEEN_NAMES.split(value))
+    return tuple(map(plain, value))
 
 
 def _is_names(value: Any) -> bool:

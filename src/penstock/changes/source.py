@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from penstock import quoting
 from penstock.checks import Check, checked, one_of, positive
 from penstock.columns import IGNORE, POLICIES
 from penstock.errors import PenstockError
@@ -66,7 +67,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _columns(value: Any) -> tuple[str, ...]:
-    columns = tuple(name.strip().strip("`") for name in _names(value))
+    columns = tuple(map(quoting.plain, _names(value)))
     if len({column.lower() for column in columns}) < len(columns):
         raise ValueError("names a column twice")
     return columns

@@ -14,7 +14,7 @@ from penstock.changes.window import Segment, Span
 from penstock.columns import type_text
 from penstock.errors import from_spark
 from penstock.jvm import DELTA, delta_log, option, scala_object
-from penstock.names import quote
+from penstock.quoting import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

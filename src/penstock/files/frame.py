@@ -17,7 +17,7 @@ from penstock.errors import PenstockError, from_spark
 from penstock.files.model import VIRTUAL
 from penstock.files.source import FileSource
 from penstock.jvm import java_class
-from penstock.names import quote
+from penstock.quoting import quote
 from penstock.storage import is_uri
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Frames:
         columns = [column for column in self._source.source_columns if column.extract]
         if not columns:
             return None
-        ddl = ", ".join(f"`{column.name}` {column.type}" for column in columns)
+        ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in columns)
         try:
             schema = StructType.fromDDL(ddl)
         except Exception as error:

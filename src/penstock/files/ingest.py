@@ -37,8 +37,9 @@ from penstock.journal import (
     properties_of,
 )
 from penstock.jvm import java_class
-from penstock.layout import Layout, literal
+from penstock.layout import Layout
 from penstock.names import Name
+from penstock.quoting import literal
 from penstock.relations import digest
 from penstock.secrets import logger, redact
 from penstock.storage import is_uri

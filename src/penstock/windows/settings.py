@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timezone
 from typing import Any
 
+from penstock import quoting
 from penstock.checks import Check, checked, one_of, positive
 from penstock.columns import IGNORE, POLICIES
 from penstock.errors import PenstockError
@@ -77,7 +78,7 @@ class WindowSettings:
         begin = _moment(config["begin"])
         assert begin is not None
         return cls(
-            event_time=config["event_time"],
+            event_time=quoting.plain(config["event_time"]),
             batch_size=_text(config["batch_size"]),
             begin=begin,
             delete_before_insert=config.get("delete_before_insert") is not False,
