@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from penstock import file_systems
 from penstock.errors import NotFound, PenstockError, from_spark
 from penstock.jvm import DELTA, java_class
 from penstock.names import Name, check_for_spark
@@ -92,6 +93,8 @@ class Catalog:
             if relation.kind == "files" and next(files_at(relation.location, lake.storage_options), None) is None:
                 raise NotFound(f"There are no files behind {relation}", where=relation.location)
             self.attach_schema(spark, relation.name.schema)
+            if relation.kind != "view":
+                file_systems.check(spark, lake.for_spark(relation.location))
             _run(spark, _definition(lake, relation))
             self._attached[relation.name] = relation
 

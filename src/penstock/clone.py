@@ -115,8 +115,8 @@ def _make(lake: Lake, source: Relation, place: str, runner: Runner, step: Step) 
             return False
     step("copied")
     runner.run(
-        f"create or replace table delta.{quote(lake.for_spark(place))} "
-        f"shallow clone delta.{quote(lake.for_spark(source.location))} version as of {version}"
+        f"create or replace table delta.{quote(runner.place(place))} "
+        f"shallow clone delta.{quote(runner.place(source.location))} version as of {version}"
     )
     step("cloned")
     if marks:

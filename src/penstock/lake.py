@@ -224,7 +224,7 @@ class Lake:
         if relation.kind != "table":
             raise PenstockError(f"{relation} is a {relation.kind}, not a Delta table")
         self.check_writable()
-        return DeltaTable.forPath(self.spark, self.for_spark(relation.location))
+        return DeltaTable.forPath(self.spark, self.runner.place(relation.location))
 
     def write(
         self,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock import columns, locations, session, sql
+from penstock import columns, file_systems, locations, session, sql
 from penstock.catalog import Catalog, catalog_of
 from penstock.errors import CANCELLED, PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
 from penstock.jvm import java_class
@@ -144,6 +144,12 @@ class Runner:
         self._catalog.attach(self.spark, self.lake, [name])
         return self.spark.table(name.sql)
 
+    def place(self, location: str) -> str:
+        """A location as Spark takes it, once it is known that Spark can work on its store."""
+        spelled = self.lake.for_spark(location)
+        file_systems.check(self.spark, spelled)
+        return spelled
+
     def forget(self, name: Name) -> None:
         """Have Spark look a relation up anew: another one took its name."""
         self._catalog.forget(self.spark, name)
@@ -159,7 +165,7 @@ class Runner:
         def attempt() -> None:
             known = Table.open(relation.location, self.lake.storage_options, files=False)
             try:
-                transaction = Transaction(self, self.lake.for_spark(relation.location), known)
+                transaction = Transaction(self, self.place(relation.location), known)
             except Lost as error:
                 raise StatementError(str(error), condition="DELTA_CONCURRENT_WRITE") from error
             transaction.overwrite(self._resolving(query), partition_by, note)
@@ -187,7 +193,7 @@ class Runner:
 
     def _save(self, writer: DataFrameWriter, location: str) -> None:
         try:
-            writer.save(self.lake.for_spark(location))
+            writer.save(self.place(location))
         except Exception as error:
             raise from_spark(error) from error
 
@@ -308,7 +314,7 @@ class Runner:
             if link is not None:
                 locations.check(self.lake, target, normalize(link.location))
             location = self.lake.location_of(target)
-            text = sql.with_location(statement, self.lake.for_spark(location))
+            text = sql.with_location(statement, self.place(location))
             self._catalog.attach_schema(self.spark, target.schema)
             found = self.lake.find(target)
             if found is None or found.kind != "table":

@@ -131,7 +131,7 @@ class Frames:
                 fix="Use `source_patterns`, `source_exclude` or `starting_timestamp`.",
             )
         self._spark = runner.spark
-        self._hadoop = runner.lake.for_spark
+        self._hadoop = runner.place
         self._source = source
         self._format = format
         # The longest first: a file below two roots belongs to the nearer.
