@@ -6,11 +6,13 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from penstock.errors import NotFound, from_spark
+from penstock import file_systems
+from penstock.config.keys import FORMATS
+from penstock.errors import NotFound, PenstockError, from_spark
 from penstock.jvm import DELTA, java_class
-from penstock.layout import literal
-from penstock.names import Name, quote
-from penstock.relations import Relation
+from penstock.names import Name, check_for_spark
+from penstock.quoting import literal, quote
+from penstock.relations import LINK_FILE, Relation
 from penstock.storage import files_at
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Catalog:
             return {name for name in self._attached if name.schema == schema}
 
     def attach_schema(self, spark: SparkSession, schema: str) -> None:
+        check_for_spark(schema)
         with self._lock:
             if schema not in self._schemas:
                 _run(spark, f"create database if not exists {quote(schema)}")
@@ -76,6 +79,7 @@ class Catalog:
             self._attached[relation.name] = relation
 
     def _attach(self, spark: SparkSession, lake: Lake, relation: Relation) -> None:
+        check_for_spark(relation.name.schema, relation.name.identifier)
         with self._lock:
             known = self._attached.get(relation.name)
             if relation.kind == "view":
@@ -90,6 +94,8 @@ class Catalog:
             if relation.kind == "files" and next(files_at(relation.location, lake.storage_options), None) is None:
                 raise NotFound(f"There are no files behind {relation}", where=relation.location)
             self.attach_schema(spark, relation.name.schema)
+            if relation.kind != "view":
+                file_systems.check(spark, lake.for_spark(relation.location))
             _run(spark, _definition(lake, relation))
             self._attached[relation.name] = relation
 
@@ -101,6 +107,13 @@ def _definition(lake: Lake, relation: Relation) -> str:
     format = "delta"
     if relation.kind == "files" and relation.link is not None:
         format = relation.link.format
+        if format not in FORMATS:
+            # `_link.json` is a file that anyone may have written.
+            raise PenstockError(
+                f"{relation} is linked to files of the format {format!r}, which is none of {', '.join(FORMATS)}",
+                where=relation.location,
+                fix=f"Correct `format` in its {LINK_FILE}, or remove that file.",
+            )
         pairs = ", ".join(f"{literal(key)} {literal(value)}" for key, value in relation.link.options.items())
         options = f" options ({pairs})" if pairs else ""
     return (

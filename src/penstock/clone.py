@@ -10,7 +10,8 @@ from penstock import locations, removal
 from penstock.commits import note_of
 from penstock.errors import NotFound, PenstockError
 from penstock.journal import SUMMARY, Journal, Plan, Step, no_step
-from penstock.names import Name, quote
+from penstock.names import Name, check_for_spark
+from penstock.quoting import quote
 from penstock.relations import LEDGER_FOLDER, Relation
 from penstock.storage import Storage, join, normalize
 from penstock.table import MARK, VOID, Table
@@ -29,6 +30,7 @@ def clone(lake: Lake, source: Name, target: Name, runner: Runner, step: Step = n
     one step; on an object store the old target is dropped first, so that there may be none for a moment.
     """
     lake.check_writable()
+    check_for_spark(target.schema, target.identifier)
     relation = lake.get(source)
     if source == target:
         raise PenstockError(f"{source} can't be a clone of itself")
@@ -113,8 +115,8 @@ def _make(lake: Lake, source: Relation, place: str, runner: Runner, step: Step) 
             return False
     step("copied")
     runner.run(
-        f"create or replace table delta.{quote(lake.for_spark(place))} "
-        f"shallow clone delta.{quote(lake.for_spark(source.location))} version as of {version}"
+        f"create or replace table delta.{quote(runner.place(place))} "
+        f"shallow clone delta.{quote(runner.place(source.location))} version as of {version}"
     )
     step("cloned")
     if marks:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from penstock.commits import note_of
 from penstock.config.keys import POLICIES
 from penstock.errors import PenstockError
-from penstock.names import Name, quote
-from penstock.table import Column, Table, field_name
+from penstock.names import Name
+from penstock.quoting import field_name, quote
+from penstock.table import Column, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

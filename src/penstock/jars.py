@@ -27,6 +27,12 @@ _REALM = re.compile(r'realm="([^"]*)"', re.IGNORECASE)
 _SECONDS_TO_ASK = 30
 
 _DELTA = version("delta-spark")
+# Seven jars, 30 MB; Ivy has no limit of its own for a server that accepts and then says nothing.
+_SECONDS_TO_FETCH = 900
+_OTHER_WAYS = (
+    "Check the network, name a mirror in `session.repositories`, or fetch the jars by hand and list them in "
+    "`session.jars`."
+)
 _UNITY = "0.6.0"
 _SPARK = ".".join(version("pyspark").split(".")[:2])
 # 4.2 has published none, and reads and writes with that of 4.1.
@@ -114,7 +120,14 @@ def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositor
         command = [java, "-cp", classpath, "org.apache.ivy.Main", "-warn"]
         command += ["-settings", str(staging / "settings.xml"), "-ivy", str(staging / "ivy.xml")]
         command += ["-types", "jar", "-retrieve", str(staging / "jars" / "[artifact]-[revision].[ext]")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_FETCH)
+        except subprocess.TimeoutExpired as error:
+            raise PenstockError(
+                f"Delta's jars did not arrive within {_SECONDS_TO_FETCH // 60} minutes",
+                where=redact(", ".join(repository.url for repository in repositories)) or "Maven Central",
+                fix=_OTHER_WAYS,
+            ) from error
         fetched = staging / "jars"
         if done.returncode != 0 or not all((fetched / name).exists() for name in names):
             told = folder.parent / "fetch.log"
@@ -123,8 +136,7 @@ def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositor
             raise PenstockError(
                 "Delta's jars could not be fetched from the Maven repositories",
                 where=f"what Ivy said is in {told}",
-                fix="Check the network, name a mirror in `session.repositories`, "
-                "or fetch the jars by hand and list them in `session.jars`.",
+                fix=_OTHER_WAYS,
             )
         for name in names:
             (fetched / name).chmod(0o644)

@@ -12,7 +12,7 @@ from penstock import locations, removal, sql, store_options
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
 from penstock.journal import Step, no_step
 from penstock.layout import Layout
-from penstock.names import Name, check_part, is_part
+from penstock.names import Name, check_for_spark, check_part, is_part
 from penstock.relations import (
     LINK_FILE,
     VIEW_FILE,
@@ -225,7 +225,7 @@ class Lake:
         if relation.kind != "table":
             raise PenstockError(f"{relation} is a {relation.kind}, not a Delta table")
         self.check_writable()
-        return DeltaTable.forPath(self.spark, self.for_spark(relation.location))
+        return DeltaTable.forPath(self.spark, self.runner.place(relation.location))
 
     def write(
         self,
@@ -319,6 +319,7 @@ class Lake:
         self.check_writable()
         self.storage.check_root(writable=True)
         schema = check_part(schema, "schema").lower()
+        check_for_spark(schema)
         self.storage.make_folder(self._schema_folder(schema))
         self._sweep(schema)
 
@@ -371,6 +372,7 @@ class Lake:
         """Give a relation another name; whoever looks sees it under one of the two."""
         self.check_writable()
         relation = self.get(old)
+        check_for_spark(new.schema, new.identifier)
         if self.find(new) is not None:
             raise PenstockError(f"{new} is there already, so {old} can't take its name", fix="Drop it first.")
         self._settle(new)

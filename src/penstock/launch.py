@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from penstock.cache import is_trusted_file
+from penstock.errors import PenstockError
 from penstock.secrets import logger
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 log = logger("penstock.launch")
 
 _FORMAT = 2
+# A JVM takes a second or two; on a machine that swaps, many.
+_SECONDS_TO_START = 180
 _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
 _DEFAULT_OPTIONS, _SUBMIT_ARGUMENTS = "spark.driver.defaultJavaOptions", "PYSPARK_SUBMIT_ARGS"
 _MEMORY, _OPTIONS = "spark.driver.memory", "spark.driver.extraJavaOptions"
@@ -181,9 +184,14 @@ class Jvm:
         from pyspark.java_gateway import launch_gateway
         from pyspark.serializers import UTF8Deserializer, read_int
 
+        until = time.monotonic() + _SECONDS_TO_START
         while not self._told.exists():
             if self._process.poll() is not None:
                 return None
+            if time.monotonic() > until:
+                self._process.kill()
+                self._process.wait()
+                raise PenstockError(f"The JVM said nothing for {_SECONDS_TO_START} seconds")
             time.sleep(0.01)
         with self._told.open("rb") as told:
             port, secret = read_int(told), UTF8Deserializer().loads(told)  # type: ignore[no-untyped-call]

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.config.keys import BY_NAME
 from penstock.config.values import checked
 from penstock.errors import PenstockError
-from penstock.names import quote
+from penstock.quoting import literal, quote
 from penstock.table import Table
 
 RETENTION = "delta.setTransactionRetentionDuration"
@@ -20,11 +20,6 @@ _CHECKS = {key: BY_NAME[key].check for key in ("partition_by", "cluster_by", "ta
 _CONSTRAINT = "delta.constraints."
 _FEATURE = "delta.feature."
 _VERSIONS = ("delta.minreaderversion", "delta.minwriterversion")
-
-
-def literal(text: str) -> str:
-    """A text as a SQL string."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ task, half of them are YARN's, and to unpack them is a fifth of what a small tas
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import zipfile
 from importlib import resources
@@ -21,6 +22,7 @@ from penstock.secrets import logger
 
 log = logger("penstock.local_disk")
 
+_SECONDS_TO_END = 30
 SHARED_DISK = {"spark.delta.logStore.file.impl": "penstock.LocalLog"}
 """The setting for a cluster: its driver commits, on a disk that it shares with its workers."""
 
@@ -93,8 +95,12 @@ def _compile(work: str, spark_home: str, java: str, jars: list[str]) -> None:
         compiler.compile(files)
     finally:
         gateway.shutdown()
+        # The JVM ends when this pipe does.
         process.stdin.close()
-        process.wait()
+        try:
+            process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def _kept() -> Path | None:

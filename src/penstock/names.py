@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.errors import PenstockError
+from penstock.quoting import dotted, shown, split
 
 CATALOG = "spark_catalog"
 """The catalog of the lake's names, as Spark calls it; a name of another catalog is never a relation of the lake."""
 
-_QUOTED_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+_SPARKS = re.compile(r"[A-Za-z0-9_]+")
 
 
 def check_part(part: str, what: str) -> str:
@@ -35,6 +36,16 @@ def check_part(part: str, what: str) -> str:
             fix="A relation is a folder <root>/<schema>/<identifier>: use letters, digits and underscores.",
         )
     return part
+
+
+def check_for_spark(*parts: str) -> None:
+    """Refuse a name that Spark's catalog does not take, before anything is made by it."""
+    for part in parts:
+        if not _SPARKS.fullmatch(part):
+            raise PenstockError(
+                f"{part!r} can't be the name of a schema, table or view",
+                fix="Spark takes ASCII letters, digits and underscores in such names; columns may have any name.",
+            )
 
 
 def is_part(text: str) -> bool:
@@ -64,15 +75,18 @@ class Name:
     def parse(cls, text: str) -> Name:
         parts = in_lake(split(text), 2)
         if parts is None:
-            raise PenstockError(f"{text!r} is not a relation's name", fix="Write it as schema.identifier.")
+            raise PenstockError(
+                f"{text!r} is not a relation's name",
+                fix="Write it as schema.identifier, each in backticks where it holds a dot or a backtick.",
+            )
         return cls(*parts)
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.identifier}"
+        return shown((self.schema, self.identifier))
 
     @property
     def sql(self) -> str:
-        return f"{quote(self.schema)}.{quote(self.identifier)}"
+        return dotted((self.schema, self.identifier))
 
 
 def in_lake(parts: Sequence[str], length: int) -> list[str] | None:
@@ -84,15 +98,3 @@ def in_lake(parts: Sequence[str], length: int) -> list[str] | None:
     if len(parts) == length + 1 and parts[0].lower() == CATALOG:
         parts = parts[1:]
     return list(parts) if len(parts) == length else None
-
-
-def quote(identifier: str) -> str:
-    return "`" + identifier.replace("`", "``") + "`"
-
-
-def split(text: str) -> list[str]:
-    """The parts of a dotted name, quoted or not."""
-    return [
-        found.group(1).replace("``", "`") if found.group(1) is not None else found.group(2).strip()
-        for found in _QUOTED_PART.finditer(text)
-    ]

@@ -49,7 +49,10 @@ class Link:
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> Link:
         content = _load(data, where, ("location", "format"))
-        return cls(content["location"], content["format"], dict(content.get("options") or {}))
+        location, format, options = content["location"], content["format"], content.get("options") or {}
+        if not _is_text(location) or not isinstance(format, str) or not _are_texts(options):
+            raise _not_ours(where)
+        return cls(location, format, options)
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,18 @@ class View:
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> View:
         content = _load(data, where, ("sql", "columns"))
-        return cls(
-            sql=content["sql"],
-            columns=tuple(Column(**column) for column in content["columns"]),
-            description=content.get("description"),
-            inputs=dict(content.get("inputs") or {}),
-        )
+        description, inputs = content.get("description"), content.get("inputs") or {}
+        try:
+            columns = tuple(Column(**column) for column in content["columns"])
+            for name in inputs:
+                Name.parse(name)
+        except (TypeError, PenstockError) as error:
+            raise _not_ours(where) from error
+        texts = [text for column in columns for text in (column.name, column.type)]
+        optional = [text for text in (description, *(column.comment for column in columns)) if text is not None]
+        if not _is_text(content["sql"]) or not _are_texts(inputs) or not all(map(_is_text, texts + optional)):
+            raise _not_ours(where)
+        return cls(sql=content["sql"], columns=columns, description=description, inputs=inputs)
 
 
 def digest(*parts: Any) -> str:
@@ -84,17 +93,29 @@ def _dump(content: dict[str, Any]) -> bytes:
     return json.dumps({"format_version": FORMAT, **content}, indent=2, ensure_ascii=False).encode()
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, dict) and all(isinstance(text, str) for pair in values.items() for text in pair)
+
+
+def _not_ours(where: str) -> PenstockError:
+    return PenstockError(
+        "This file is not what penstock wrote",
+        where=where,
+        fix="Run the model that makes it again with the file moved away.",
+    )
+
+
 def _load(data: bytes, where: str, required: tuple[str, ...]) -> dict[str, Any]:
     try:
         content = json.loads(data)
         number = content["format_version"]
         missing = [key for key in required if key not in content]
     except (ValueError, KeyError, TypeError) as error:
-        raise PenstockError(
-            "This file is not what penstock wrote",
-            where=where,
-            fix="Run the model that makes it again with the file moved away.",
-        ) from error
+        raise _not_ours(where) from error
     if number != FORMAT:
         raise PenstockError(
             f"This file has format {number}, and only {FORMAT} is known here",

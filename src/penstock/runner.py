@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
 import uuid
@@ -12,11 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock import columns, locations, session, sql
+from penstock import columns, file_systems, locations, session, sql
 from penstock.catalog import Catalog, catalog_of
 from penstock.errors import CANCELLED, PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
 from penstock.jvm import java_class
-from penstock.names import Name
+from penstock.names import Name, check_for_spark
+from penstock.quoting import PINNED, quote
 from penstock.relations import Link, Relation
 from penstock.secrets import logger
 from penstock.storage import given_location, normalize
@@ -49,6 +51,7 @@ _JOB_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interrupt
 # Delta would run a job over the empty state before a table's first commit, to write down that it has no files.
 _NEW_TABLE = {"spark.databricks.delta.allFilesInCrc.enabled": "false"}
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_SETTING = re.compile(r"set\s+`?([\w.]+)`?\s*=\s*(.*?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass
@@ -59,6 +62,20 @@ class Result:
     statement: sql.Statement
     frame: DataFrame | None = None
     written: Written | None = field(default=None)
+
+
+def _refuse_unpinning(statement: sql.Statement) -> None:
+    """Refuse a SET of what our quoting relies on: the session goes on to run other models."""
+    text = statement.text
+    if statement.verb != "SET" or not any(key in text for key in PINNED):
+        return
+    found = _SETTING.fullmatch(text[text.lower().index("set") :])
+    key, value = found.groups() if found else ("", "")
+    if PINNED.get(key, value.lower()) != value.lower():
+        raise PenstockError(
+            f"{key} can't be set to {value}: names and texts that are quoted for SQL would be read as something else",
+            fix="Leave it out. Use Jinja for variables, and write backslashes twice in a text.",
+        )
 
 
 class Runner:
@@ -103,6 +120,7 @@ class Runner:
     def run(self, text: str, conf: Mapping[str, str] | None = None) -> Result:
         """Run one statement; a query comes back as a DataFrame that has not been read yet."""
         statement = sql.read(text)
+        _refuse_unpinning(statement)
         result = Result(query_id=str(uuid.uuid4()), statement=statement)
         if not statement.only_reads:
             self.lake.check_writable()
@@ -126,6 +144,12 @@ class Runner:
         self._catalog.attach(self.spark, self.lake, [name])
         return self.spark.table(name.sql)
 
+    def place(self, location: str) -> str:
+        """A location as Spark takes it, once it is known that Spark can work on its store."""
+        spelled = self.lake.for_spark(location)
+        file_systems.check(self.spark, spelled)
+        return spelled
+
     def forget(self, name: Name) -> None:
         """Have Spark look a relation up anew: another one took its name."""
         self._catalog.forget(self.spark, name)
@@ -141,7 +165,7 @@ class Runner:
         def attempt() -> None:
             known = Table.open(relation.location, self.lake.storage_options, files=False)
             try:
-                transaction = Transaction(self, self.lake.for_spark(relation.location), known)
+                transaction = Transaction(self, self.place(relation.location), known)
             except Lost as error:
                 raise StatementError(str(error), condition="DELTA_CONCURRENT_WRITE") from error
             transaction.overwrite(self._resolving(query), partition_by, note)
@@ -169,7 +193,7 @@ class Runner:
 
     def _save(self, writer: DataFrameWriter, location: str) -> None:
         try:
-            writer.save(self.lake.for_spark(location))
+            writer.save(self.place(location))
         except Exception as error:
             raise from_spark(error) from error
 
@@ -285,11 +309,12 @@ class Runner:
         link = None
         replaced: set[Name] = set()
         if statement.verb in ("CREATE", "REPLACE") and statement.object == "TABLE" and target is not None:
+            check_for_spark(target.schema, target.identifier)
             link = self._link_named(statement) or self.lake.link_of(target)
             if link is not None:
                 locations.check(self.lake, target, normalize(link.location))
             location = self.lake.location_of(target)
-            text = sql.with_location(statement, self.lake.for_spark(location))
+            text = sql.with_location(statement, self.place(location))
             self._catalog.attach_schema(self.spark, target.schema)
             found = self.lake.find(target)
             if found is None or found.kind != "table":
@@ -350,6 +375,7 @@ class Runner:
 
     def check_view(self, name: Name, query: str) -> None:
         """Have Spark make a view under another name, and forget it: what it refuses could be read by nobody."""
+        check_for_spark(name.schema, name.identifier)
         tried = Name(name.schema, f"{name.identifier}__{uuid.uuid4().hex[:8]}")
         self._catalog.attach_schema(self.spark, name.schema)
         self._resolving(f"create view {tried.sql} as\n{query}")
@@ -403,7 +429,7 @@ class Runner:
         view = sql.view_text(statement)
         query = view.query
         if view.columns:
-            names = ", ".join(f"`{column}`" for column in view.columns)
+            names = ", ".join(map(quote, view.columns))
             query = f"select * from (\n{query}\n) as v({names})"
         self.lake.create_view(target, query, description=view.comment, runner=self)
         return True

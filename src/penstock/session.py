@@ -24,6 +24,7 @@ from penstock.jars import delta_jars, given_jars
 from penstock.launch import Launch, spark_conf
 from penstock.local_disk import LOCAL_DISK, SHARED_DISK, local_disk_jar
 from penstock.memory import driver_memory
+from penstock.quoting import PINNED
 from penstock.secrets import logger
 from penstock.settings import SessionSettings
 
@@ -87,7 +88,14 @@ def spark_session(settings: SessionSettings) -> SparkSession:
     for key, value in settings.spark_config.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
+    pin(session)
     return session
+
+
+def pin(session: SparkSession) -> None:
+    """Set what our quoting relies on, also where this process's Spark is not of our making."""
+    for key, value in PINNED.items():
+        session.conf.set(key, value)
 
 
 def interpreting_session(spark: SparkSession) -> SparkSession:
@@ -210,6 +218,7 @@ def _configuration(
         # Reading a list of more than 32 files would run a job just to list them.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     }
+    conf |= PINNED
     given = dict(settings.spark_config)
     if _is_local(settings):
         # What a killed JVM leaves, such as native libraries, is swept with the folder.
@@ -327,7 +336,7 @@ def _end(archive: ClassArchive, *, local: bool) -> None:
         # Its thread would tell of the broken connection.
         context._accumulatorServer.handle_error = lambda *_: None
     gateway.shutdown()
-    gateway.proc.kill()
+    gateway.proc.kill()  # not to be refused, so the next line ends
     gateway.proc.wait()
 
 

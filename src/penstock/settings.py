@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from penstock import quoting
 from penstock.config.near import unknown_keys
 from penstock.errors import PenstockError
 from penstock.secrets import in_java_options, in_uri, redact, remember, remember_value
@@ -93,6 +94,12 @@ class SessionSettings:
             problems.append(f"`session.spark_config` is a block of Spark settings, not {_kind(config)}")
         else:
             problems += _shown_by_executors(config or {})
+        for key, value in config.items() if isinstance(config, Mapping) else ():
+            if quoting.PINNED.get(str(key), _spark_value(value)) != _spark_value(value):
+                problems.append(
+                    f"`session.spark_config` can't set {key} to {_spark_value(value)}: names and texts that are quoted "
+                    "for SQL would be read as something else"
+                )
         for key in ("jars", "repositories"):
             value = given.get(key)
             if value is None:

@@ -13,8 +13,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from penstock import quoting
 from penstock.errors import PenstockError
 from penstock.names import CATALOG, Name, in_lake
+from penstock.quoting import literal
 
 if TYPE_CHECKING:
     from sqlglot.tokens import Token  # type: ignore[attr-defined]
@@ -263,11 +265,11 @@ def with_location(statement: Statement, location: str) -> str:
     """CREATE TABLE with the folder where its relation lies, unless it names one itself."""
     if "LOCATION" in statement.after:
         return statement.text
-    literal = "'" + location.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    place = literal(location)
     outer = list(_outer(tokens(statement.text)))
     rest = [token for token in outer if token.start >= statement.after_name]
     if rest and rest[0].text.upper() in ("SHALLOW", "DEEP", "CLONE", "LIKE"):
-        return f"{statement.text.rstrip().rstrip(';')} LOCATION {literal}"
+        return f"{statement.text.rstrip().rstrip(';')} LOCATION {place}"
     at = statement.after_name
     if rest and rest[0].text == "(":
         closing = next(token for token in rest[1:] if token.text == ")")
@@ -277,12 +279,12 @@ def with_location(statement: Statement, location: str) -> str:
         if rest[1].text.lower() != "delta":
             raise PenstockError(
                 f"A table of the lake is a Delta table, not {rest[1].text}",
-                where=".".join(statement.parts),
+                where=quoting.shown(statement.parts),
                 fix="Write USING delta, or leave USING out.",
             )
         at = rest[1].end + 1
-        return f"{statement.text[:at]} LOCATION {literal}{statement.text[at:]}"
-    return f"{statement.text[:at]} USING delta LOCATION {literal}{statement.text[at:]}"
+        return f"{statement.text[:at]} LOCATION {place}{statement.text[at:]}"
+    return f"{statement.text[:at]} USING delta LOCATION {place}{statement.text[at:]}"
 
 
 def without_replace(text: str) -> str:
@@ -329,7 +331,7 @@ def view_text(statement: Statement) -> ViewText:
             return ViewText(statement.text[token.end + 1 :].strip().rstrip(";"), tuple(columns), comment)
         if token.text.upper() == "COMMENT" and is_string(after):
             comment = after.text
-    raise PenstockError("CREATE VIEW without AS", where=".".join(statement.parts))
+    raise PenstockError("CREATE VIEW without AS", where=quoting.shown(statement.parts))
 
 
 @dataclass(frozen=True)

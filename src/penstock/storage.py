@@ -31,6 +31,7 @@ _NO_KEY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
 # obstore raises errors of Python for some answers: FileNotFoundError for a bucket that is not there.
 _FAILURES = (BaseError, ValueError, OSError, NotImplementedError)
 _MAYBE = "It may be written all the same, when the answer alone was lost; check `storage_options` and run again."
+_READ_AS_ANOTHER = re.compile(r"\\|%[0-9A-Fa-f]{2}")
 _CHECK = "Check the path, its permissions and `storage_options`."
 
 
@@ -206,6 +207,12 @@ class Storage:
         if not self.local:
             self.folders("")
             return
+        if found := _READ_AS_ANOTHER.search(self.root):
+            raise PenstockError(
+                f"The root has {found.group()}, which delta-rs reads as another character",
+                where=self.root,
+                fix="Name another folder.",
+            )
         root = Path(self.root)
         existing = next(path for path in (root, *root.parents) if os.path.exists(path))
         if not existing.is_dir():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -16,7 +15,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
 from penstock.log import Checkpoint, actions_of, commit_file, domains_of
-from penstock.names import quote
+from penstock.quoting import field_name
 from penstock.storage import Storage
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ MARK = "penstock"
 VOID = "penstock.void"
 """The application id that a commit carries as well when its number stands for a plan that was cancelled."""
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _SPARK_TYPES = {
     "long": "bigint",
     "integer": "int",
@@ -65,11 +63,6 @@ class Statistics:
     bytes: int
     rows: int | None
     """None where a file was written without statistics."""
-
-
-def field_name(name: str) -> str:
-    """A struct's field as a type names it: quoted where Spark could not read it else."""
-    return name if _WORD.fullmatch(name) else quote(name)
 
 
 def spark_type(delta_type: Any, metadata: dict[str, Any] | None = None) -> str:

@@ -60,7 +60,7 @@ def commit_marks(
 ) -> None:
     """A commit without data, by Spark: for a table that delta-rs can only read."""
     try:
-        Transaction(runner, runner.lake.for_spark(known.location), known).commit(marks, note, properties or {})
+        Transaction(runner, runner.place(known.location), known).commit(marks, note, properties or {})
     except StatementError as error:
         if lost_a_race(error.condition):
             raise Lost(str(error)) from error

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.names import Name, quote, split
+from penstock.names import Name
+from penstock.quoting import quote, split
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from penstock.changes import merge
 from penstock.changes.merge import ROW
 from penstock.changes.weights import FILE, INDEX, Views
-from penstock.layout import literal
-from penstock.names import quote
+from penstock.quoting import literal, quote
 from penstock.table import Column, Table
 
 if TYPE_CHECKING:

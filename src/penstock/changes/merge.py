@@ -12,8 +12,8 @@ from penstock.changes.shape import Keys, Rows, Shape
 from penstock.changes.weights import WEIGHT, Views, identity, net
 from penstock.changes.window import Segment, Span
 from penstock.errors import PenstockError, StatementError
-from penstock.layout import literal
-from penstock.names import Name, quote
+from penstock.names import Name
+from penstock.quoting import literal, quote
 from penstock.table import Column
 
 ROW, NEW, OLD = "penstock_row", "penstock_new", "penstock_old"

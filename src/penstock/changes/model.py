@@ -18,7 +18,8 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 from penstock import sql
 from penstock.changes.clauses import closing
 from penstock.errors import NotFound, PenstockError
-from penstock.names import Name, quote
+from penstock.names import Name
+from penstock.quoting import quote
 from penstock.relations import digest
 
 if TYPE_CHECKING:

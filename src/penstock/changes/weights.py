@@ -14,7 +14,7 @@ from penstock.changes.window import Segment, Span
 from penstock.columns import type_text
 from penstock.errors import from_spark
 from penstock.jvm import DELTA, delta_log, option, scala_object
-from penstock.names import quote
+from penstock.quoting import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -150,7 +150,7 @@ class Views:
         spark: Any = self._spark
         none, reader = option(spark), scala_object(spark, f"{DELTA}.commands.cdc.CDCReader")
         try:
-            log = delta_log(spark, self._runner.lake.for_spark(location))
+            log = delta_log(spark, self._runner.place(location))
             then = option(spark, log.getSnapshotAt(segment.last, none, none, False))
             with self._runner.active():
                 images = reader.changesToBatchDF(
@@ -168,7 +168,7 @@ class Views:
 
     def _load(self, reader: DataFrameReader, location: str) -> DataFrame:
         try:
-            return reader.load(self._runner.lake.for_spark(location))
+            return reader.load(self._runner.place(location))
         except Exception as error:
             raise from_spark(error) from error
 

@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from penstock.errors import NotFound, PenstockError
 from penstock.log import actions_of, commit_file
+from penstock.quoting import quote
 from penstock.storage import Storage
 from penstock.table import Table, spark_type
 
@@ -111,7 +112,7 @@ class SourceLog:
     ) -> None:
         self.name = name
         # A name that only dbt's project knows is nothing to run a statement on.
-        self._in_sql = f"delta.`{location}`" if linked else name
+        self._in_sql = f"delta.{quote(location)}" if linked else name
         self.location = location
         self._options = storage_options
         self._storage = Storage(location, storage_options)

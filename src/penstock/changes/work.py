@@ -360,7 +360,7 @@ class ChangeWork:
         self, plan: ChangePlan, views: Views, source: str, columns: Sequence[Column], note: str, state: State
     ) -> None:
         assert state.table is not None
-        transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
+        transaction = Transaction(self.runner, self.runner.place(self.location), state.table)
         with self.runner.beside(transaction.files) as files:
             number, within = self._extent(views, source, columns)
             files.result()

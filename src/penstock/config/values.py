@@ -8,12 +8,15 @@ from datetime import date, datetime, time, timezone
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.quoting import plain
 from penstock.secrets import credentials_problem, redact, remember
 
 Check = Callable[[Any], Any]
 _LONGEST = 366 * 24 * 3600
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+# A comma outside of backticks.
+_BETWEEN_NAMES = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
 _MEMORY = re.compile(r"^\d+[kmgt]b?$", re.IGNORECASE)
 
 
@@ -124,7 +127,7 @@ def one_of(*allowed: str) -> Check:
 def column(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("is the name of a column")
-    return value
+    return plain(value)
 
 
 def columns(value: Any) -> tuple[str, ...]:
@@ -137,12 +140,12 @@ def columns(value: Any) -> tuple[str, ...]:
 def columns_in_text(value: Any) -> tuple[str, ...]:
     """The same, where a text may name several with commas between them."""
     if isinstance(value, str) and value.strip():
-        return tuple(part.strip() for part in value.split(","))
-    return columns(value)
+        return tuple(plain(part) for part in _BETWEEN_NAMES.split(value))
+    return tuple(map(plain, columns(value)))
 
 
 def key_columns(value: Any) -> tuple[str, ...]:
-    found = tuple(name.strip().strip("`") for name in names(value))
+    found = tuple(map(plain, names(value)))
     if len({name.lower() for name in found}) < len(found):
         raise ValueError("names a column twice")
     return found

@@ -17,7 +17,7 @@ from penstock.errors import PenstockError, from_spark
 from penstock.files.model import VIRTUAL
 from penstock.files.source import FileSource
 from penstock.jvm import java_class
-from penstock.names import quote
+from penstock.quoting import quote
 from penstock.storage import is_uri
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Frames:
                 fix="Use `source_patterns`, `source_exclude` or `starting_timestamp`.",
             )
         self._spark = runner.spark
-        self._hadoop = runner.lake.for_spark
+        self._hadoop = runner.place
         self._source = source
         self._format = format
         # The longest first: a file below two roots belongs to the nearer.
@@ -177,7 +177,7 @@ class Frames:
         columns = [column for column in self._source.source_columns if column.extract]
         if not columns:
             return None
-        ddl = ", ".join(f"`{column.name}` {column.type}" for column in columns)
+        ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in columns)
         try:
             schema = StructType.fromDDL(ddl)
         except Exception as error:

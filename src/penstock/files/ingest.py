@@ -37,8 +37,9 @@ from penstock.journal import (
     properties_of,
 )
 from penstock.jvm import java_class
-from penstock.layout import Layout, literal
+from penstock.layout import Layout
 from penstock.names import Name
+from penstock.quoting import literal
 from penstock.relations import digest
 from penstock.secrets import logger, redact
 from penstock.storage import is_uri
@@ -393,7 +394,7 @@ class FileWork:
                 self._ledger.follow(state)
                 self._overwrite(plan, reading.frame, replaced, note, merge)
                 return
-            transaction = Transaction(self.runner, self.lake.for_spark(self.location), state.table)
+            transaction = Transaction(self.runner, self.runner.place(self.location), state.table)
             transaction.append(reading.frame, {MARK: plan.number}, note, merge_schema=merge, step=self._step)
 
     def _overwrite(self, plan: FilePlan, frame: DataFrame, replaced: list[str], note: str, merge: bool) -> None:
@@ -410,7 +411,7 @@ class FileWork:
         # The batch's other files are new, and so not of those that are replaced.
         with self.runner.configured({"spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false"}):
             try:
-                writer.options(**options).save(self.lake.for_spark(self.location))
+                writer.options(**options).save(self.runner.place(self.location))
             except Exception as error:
                 raise from_spark(error) from error
 

@@ -11,7 +11,7 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from penstock import sql
 from penstock.errors import PenstockError
-from penstock.names import quote
+from penstock.quoting import quote
 
 FILE_URI = "source_file_uri"
 VIRTUAL = {

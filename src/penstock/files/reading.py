@@ -12,7 +12,8 @@ from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.model import FILE_URI, Model
 from penstock.files.source import FileSource
-from penstock.names import Name, quote
+from penstock.names import Name
+from penstock.quoting import quote
 from penstock.storage import Storage, split_path
 from penstock.table import Column
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 
+from penstock import quoting
 from penstock.errors import PenstockError
-from penstock.names import quote
 from penstock.windows.window import Window, floor, utc
 
 TYPES = ("date", "timestamp", "timestamp_ntz", "string")
@@ -55,7 +55,7 @@ def kind_of(type: str | None, column: str) -> str:
 
 
 def condition(column: str, type: str | None, start: datetime | None, end: datetime | None) -> str:
-    """Whether a column's time lies from `start` up to, and without, `end`.
+    """Whether a column's time, `column` being SQL, lies from `start` up to, and without, `end`.
 
     >>> condition("day", "date", datetime(2026, 4, 1), datetime(2026, 4, 2))
     "day >= date '2026-04-01' and day < date '2026-04-02'"
@@ -80,7 +80,7 @@ def _between(value: str, kind: str, start: datetime | None, end: datetime | None
 
 
 def inside(column: str, type: str | None, window: Window) -> str:
-    return condition(quote(column), type, window.start, window.end)
+    return condition(quoting.quote(column), type, window.start, window.end)
 
 
 def _literal(kind: str, moment: datetime) -> str:
@@ -124,8 +124,11 @@ def moment_of(value: object) -> datetime | None:
 
 def marked(relation: str, column: str, type: str | None, start: datetime | None, end: datetime | None) -> str:
     """A filter that can be found, and rendered again, in the text that it becomes part of."""
-    about = json.dumps({"relation": relation, "column": column}).replace("*/", "*\\/")
-    return f"/*penstock.window {about}*/ {condition(column, type, start, end)} /*penstock.window end*/"
+    # A comment may hold another: a name must neither end this one nor begin one.
+    about = json.dumps({"relation": relation, "column": column}).replace("*", "\\u002a")
+    # With a type it is a column of that very name; else it may be a field of a struct.
+    value = quoting.column(column, [] if type is None else [quoting.plain(column)])
+    return f"/*penstock.window {about}*/ {condition(value, type, start, end)} /*penstock.window end*/"
 
 
 def is_filtered(text: str) -> bool:

@@ -58,6 +58,7 @@ class Pack:
         self._over.set()
 
     def wait(self) -> None:
+        """Until the thread that has claimed it is done: it closes the pack however it ends, cancelled too."""
         self._over.wait()
 
 
@@ -172,7 +173,7 @@ class WindowRun:
     def _alone(self, state: State) -> AbstractContextManager[object]:
         """Windows that are partitions commit side by side; others would only lose against each other."""
         partitions = [] if state.table is None else [column.lower() for column in state.table.partition_columns]
-        event_time = self._settings.event_time.strip("`").lower()
+        event_time = self._settings.event_time.lower()
         side_by_side = event_time in partitions and not self._anew and not self._appends
         return nullcontext() if side_by_side else self._lock
 
@@ -212,7 +213,7 @@ class WindowRun:
         if not self._settings.skip_to_high_watermark or self._request.named or self._anew:
             return set()
         table = Table.open(target.location, target.lake.storage_options)
-        reached = high_watermark(table, self._settings.event_time.strip("`"))
+        reached = high_watermark(table, self._settings.event_time)
         if reached is None:
             log.info("%s: its log does not tell its high watermark, so no window is skipped", table.location)
             return set()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock import sql
+from penstock import quoting, sql
 from penstock.columns import IGNORE
 from penstock.config.keys import SIZES
 from penstock.errors import NotFound, PenstockError
@@ -122,7 +122,7 @@ class FileSelect:
         self._source = source
         self._path = path
         self._settings = settings
-        self._event_time = settings.event_time.strip("`").lower()
+        self._event_time = settings.event_time.lower()
         self._listings = listings
         # Folders that are no longer than a window hold nothing but its rows.
         self._folders_are_windows = path is not None and SIZES.index(path.unit) <= SIZES.index(settings.batch_size)
@@ -239,7 +239,7 @@ def column_type(lake: Lake, relation: str, column: str) -> str | None:
         columns = lake.columns(name)
     except (NotFound, PenstockError):
         return None
-    wanted = column.strip("`").lower()
+    wanted = quoting.plain(column).lower()
     return next((item.type for item in columns if item.name.lower() == wanted), None)
 
 

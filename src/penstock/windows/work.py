@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from penstock.columns import fit
 from penstock.errors import PenstockError
 from penstock.journal import Journal, Lost, State, Step, new_ledger, no_step, properties_of
-from penstock.layout import Layout, literal
-from penstock.names import Name, quote
+from penstock.layout import Layout
+from penstock.names import Name
+from penstock.quoting import literal, quote
 from penstock.secrets import logger
 from penstock.table import MARK, Column, Table
 from penstock.transaction import commit_marks, noted, on_sql
@@ -269,7 +270,7 @@ class WindowWork:
         return items
 
     def _event_column(self, columns: Iterable[Column]) -> Column:
-        wanted = self._settings.event_time.strip("`").lower()
+        wanted = self._settings.event_time.lower()
         found = next((column for column in columns if column.name.lower() == wanted), None)
         if found is None:
             raise PenstockError(

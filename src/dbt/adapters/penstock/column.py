@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from dbt.adapters.base.column import Column
 
-from penstock.names import quote
+from penstock.quoting import quote
 from penstock.table import Column as TableColumn
 
 _INTEGERS = ("tinyint", "smallint", "int", "integer", "bigint", "byte", "short", "long")

@@ -10,7 +10,7 @@ from typing import Any
 from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
 from dbt_common.exceptions import DbtRuntimeError
 
-from penstock.names import quote
+from penstock.quoting import quote
 from penstock.table import Column
 
 _ENFORCED = (ConstraintType.check, ConstraintType.not_null)

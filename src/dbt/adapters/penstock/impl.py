@@ -23,9 +23,9 @@ from dbt.adapters.penstock.ingestion import IngestionAdapter
 from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import columns as table_columns
-from penstock import config, locations
+from penstock import config, locations, quoting
 from penstock.errors import NotFound
-from penstock.names import check_part, quote
+from penstock.names import check_part
 from penstock.sql import statements
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PenstockAdapter(IngestionAdapter):
 
     @classmethod
     def quote(cls, identifier: str) -> str:
-        return quote(identifier)
+        return quoting.quote(identifier)
 
     def debug_query(self) -> None:
         with self.connections.exception_handler("debug"):
@@ -207,6 +207,22 @@ class PenstockAdapter(IngestionAdapter):
             _check_names("merge_exclude_columns", excluded, [*columns, *self.get_columns_in_relation(relation)])
 
     @available.parse(lambda *a, **k: [])
+    def quoted_names(self, names: str | list[str] | None, columns: list[PenstockColumn]) -> list[str]:
+        """The columns, or fields of structs, that a config names, as SQL reads them."""
+        known = [column.name for column in columns]
+        return [quoting.column(name, known) for name in _names(names)]
+
+    @available.parse(lambda *a, **k: [])
+    def plain_names(self, names: str | list[str] | None) -> list[str]:
+        """The columns that a config names, without quotes."""
+        return [quoting.plain(name) for name in _names(names)]
+
+    @available
+    def literal(self, text: Any) -> str:
+        """A text as a SQL string."""
+        return quoting.literal(str(text))
+
+    @available.parse(lambda *a, **k: [])
     def columns_to_fill(
         self, relation: PenstockRelation, query: PenstockRelation, evolves: bool | None
     ) -> list[PenstockColumn]:
@@ -327,12 +343,10 @@ class PenstockAdapter(IngestionAdapter):
         self.handle.set_conf(dict(conf))
 
     @available.parse(lambda *a, **k: "")
-    def seed_query(
-        self, agate_table: agate.Table, column_types: Mapping[str, str] | None, quote_columns: bool | None = None
-    ) -> str:
+    def seed_query(self, agate_table: agate.Table, column_types: Mapping[str, str] | None) -> str:
         """A seed's rows as a temporary view; the query that reads them with their types."""
         with self.connections.exception_handler("seed"):
-            return seed.query(self.runner, agate_table, self, column_types or {}, quote_columns)
+            return seed.query(self.runner, agate_table, self, column_types or {})
 
     @available.parse(lambda *a, **k: "")
     def python_query(self, model: Mapping[str, Any], compiled_code: str) -> str:
@@ -356,16 +370,16 @@ class PenstockAdapter(IngestionAdapter):
 
 def _check_names(key: str, names: str | list[str] | None, columns: Iterable[PenstockColumn]) -> None:
     """That a config names columns; of a field of a struct, the column that it is in."""
-    known = {column.name.lower(): column.name for column in columns}
-    unknown = [
-        name
-        for name in ([names] if isinstance(names, str) else names or [])
-        if name and not {name.strip("`").lower(), name.split(".")[0].strip("`").lower()} & set(known)
-    ]
+    known = [column.name for column in columns]
+    unknown = [name for name in _names(names) if quoting.head(name, known) is None]
     if unknown:
         raise CompilationError(
-            f"`{key}` names {', '.join(unknown)}, and the table has no such column: it has " + ", ".join(known.values())
+            f"`{key}` names {', '.join(unknown)}, and the table has no such column: it has " + ", ".join(known)
         )
+
+
+def _names(names: str | list[str] | None) -> list[str]:
+    return [name for name in ([names] if isinstance(names, str) else names or []) if name]
 
 
 def _view_docs(model: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
+from penstock import session
 from penstock.errors import PenstockError, from_spark
+from penstock.quoting import quote
 from penstock.runner import Runner
 from penstock.secrets import redact, scrub
 
@@ -35,9 +37,12 @@ def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
         where = f", line {line}" if line else ""
         scrub(error)
         raise DbtRuntimeError(redact(f"Python model failed{where}: {type(error).__name__}: {error}")) from error
+    finally:
+        # The model has the session in hand, and other models run in it.
+        session.pin(runner.spark)
     view = f"{model['alias']}__dbt_py_{uuid.uuid4().hex[:8]}"
-    runner.adopt(frame).createOrReplaceTempView(f"`{view}`")
-    return f"select * from `{view}`"
+    runner.adopt(frame).createOrReplaceTempView(quote(view))
+    return f"select * from {quote(view)}"
 
 
 def _as_spark(runner: Runner, frame: Any, name: str) -> DataFrame:

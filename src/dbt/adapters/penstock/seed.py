@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from penstock.names import quote
+from penstock.quoting import quote
 from penstock.runner import Runner
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def integer_type(table: agate.Table, index: int) -> str:
     return "bigint" if all(abs(value) < _LARGEST_BIGINT for value in values) else "decimal(38,0)"
 
 
-def query(
-    runner: Runner, table: agate.Table, adapter: Any, column_types: Mapping[str, str], quote_columns: bool | None
-) -> str:
+def query(runner: Runner, table: agate.Table, adapter: Any, column_types: Mapping[str, str]) -> str:
     """Hand the rows to Spark as a temporary view, and read each column with its type."""
     wanted = {name.lower(): type for name, type in column_types.items()}
     types = [
@@ -39,8 +37,7 @@ def query(
     view = f"seed_{uuid.uuid4().hex}"
     runner.spark.createDataFrame(_arrow(table)).createOrReplaceTempView(view)
     columns = ", ".join(
-        f"cast({quote(name)} as {type}) as {adapter.quote_seed_column(name, quote_columns)}"
-        for name, type in zip(table.column_names, types)
+        f"cast({quote(name)} as {type}) as {quote(name)}" for name, type in zip(table.column_names, types)
     )
     return f"select {columns} from {view}"
 

@@ -10,7 +10,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from jinja2 import nodes
 
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
-from penstock import sql
+from penstock import quoting, sql
 from penstock.files import FileSource, Listings, Model
 from penstock.storage import given_location
 from penstock.windows import (
@@ -32,7 +32,7 @@ def problems(node: Any) -> list[str]:
     config = node.config.to_dict()
     found = WindowSettings.problems(config)
     names = sql.selected(node.compiled_code or "")
-    event_time = str(config.get("event_time") or "").strip("`").lower()
+    event_time = quoting.plain(str(config.get("event_time") or "")).lower()
     if names is not None and event_time and event_time not in names:
         found.append(f"`event_time` names {event_time}, which the model does not select: it selects {', '.join(names)}")
     return found

@@ -25,7 +25,7 @@
     {% set altered -%}
       alter table {{ relation }} alter column
       {% for name, comment in changes -%}
-        {{ adapter.quote(name) }} comment {{ dbt.string_literal(dbt.escape_single_quotes(comment)) }}{{ ', ' if not loop.last }}
+        {{ adapter.quote(name) }} comment {{ adapter.literal(comment) }}{{ ', ' if not loop.last }}
       {% endfor %}
     {%- endset %}
     {% do run_query(altered) %}

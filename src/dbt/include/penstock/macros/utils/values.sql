@@ -34,7 +34,7 @@
 {%- endmacro %}
 
 {% macro penstock__escape_single_quotes(expression) -%}
-  {{ expression | replace("\\", "\\\\") | replace("'", "\\'") }}
+  {{ adapter.literal(expression)[1:-1] }}
 {%- endmacro %}
 
 {% macro penstock__array_append(array, new_element) -%}

@@ -2,7 +2,7 @@
     As a struct, so that a bare name in a predicate is the target's, as it would be in a DELETE. -#}
 {% macro penstock__get_delete_insert_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) -%}
   {%- set columns = dest_columns | map(attribute='quoted') | join(', ') -%}
-  {%- set keys = [unique_key] if unique_key is string else (unique_key or []) -%}
+  {%- set keys = adapter.quoted_names(unique_key, dest_columns) -%}
   {%- set predicates = [incremental_predicates] if incremental_predicates is string else (incremental_predicates or []) -%}
   {%- if not keys -%}
   insert into {{ target }} ({{ columns }})

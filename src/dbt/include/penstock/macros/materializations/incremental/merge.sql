@@ -1,7 +1,7 @@
 {#- Two keys that are both null are the same key, and a full refresh would keep one row of them.
     The names that are set have no prefix: with schema evolution they may be columns that the table has not yet. -#}
 {% macro penstock__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) -%}
-  {%- set keys = [unique_key] if unique_key is string else (unique_key or []) -%}
+  {%- set keys = adapter.quoted_names(unique_key, dest_columns) -%}
   {%- set conditions = [] if keys else ['false'] -%}
   {%- for key in keys -%}
     {% do conditions.append('DBT_INTERNAL_SOURCE.' ~ key ~ ' <=> DBT_INTERNAL_DEST.' ~ key) %}
@@ -31,5 +31,8 @@
 {%- endmacro %}
 
 {% macro penstock__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns) -%}
-  {{ return(default__get_merge_update_columns(merge_update_columns, merge_exclude_columns, dest_columns)) }}
+  {%- if merge_update_columns and not merge_exclude_columns -%}
+    {{ return(adapter.quoted_names(merge_update_columns, dest_columns)) }}
+  {%- endif -%}
+  {{ return(default__get_merge_update_columns(merge_update_columns, adapter.plain_names(merge_exclude_columns), dest_columns)) }}
 {%- endmacro %}
