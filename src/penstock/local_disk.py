@@ -1,7 +1,8 @@
-"""How Spark meets this machine: two Java classes of ours, compiled once on it by the compiler that Spark carries.
+"""How Spark meets this machine: Java classes of ours, compiled once on it by the compiler that Spark carries.
 
 Hadoop starts a process for every permission that it sets and every link that it looks at: two dozen for the commit of
 a small table. And Delta's commit on a local disk is no commit when two processes make the same version at once.
+`PlanNodes`, which lists a plan's nodes for `facts.py`, is compiled along with them.
 Beside them lies an empty `yarn-default.xml`, which Hadoop finds before its own: its settings are sent along with every
 task, half of them are YARN's, and to unpack them is a fifth of what a small task does.
 """
@@ -33,7 +34,7 @@ LOCAL_DISK = SHARED_DISK | {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-"""The settings that put the two classes to work where this process is all of Spark."""
+"""The settings that put the first two classes to work where this process is all of Spark."""
 
 # Not the empty `yarn-default.xml`, because a cluster may be YARN's, nor the files, which are the workers' as well.
 _OF_A_CLUSTER = ("LocalLog.java",)

@@ -36,7 +36,10 @@ def test_a_jar_that_cant_be_made_is_warned_about(
 @pytest.mark.parametrize(
     ("local", "held"),
     [
-        (True, ["penstock/LocalFiles.class", "penstock/LocalLog.class", "yarn-default.xml"]),
+        (
+            True,
+            ["penstock/LocalFiles.class", "penstock/LocalLog.class", "penstock/PlanNodes.class", "yarn-default.xml"],
+        ),
         (False, ["penstock/LocalLog.class"]),
     ],
 )

@@ -54,12 +54,13 @@ class Core:
     where_text: str
     one_row_a_key: bool
     """Whether the grouping itself makes the key unique."""
-    grouped: bool
+    aggregations: int
+    """How many there are in it: its GROUP BY, and its DISTINCT."""
 
     @classmethod
     def find(cls, model: ChangeModel, tree: exp.Expr, unique_key: tuple[str, ...], where: str) -> Core | str:
         """The core, or why there is none."""
-        from penstock.changes.shape import is_linear, looks_further, places_in
+        from penstock.changes.shape import looks_further, places_in, why_not_linear
 
         node: exp.Expr = tree
         keys = [key.lower() for key in unique_key]
@@ -105,8 +106,9 @@ class Core:
                 return f"it has a {join.side or join.args.get('method')} JOIN"
             leaves.append(_leaf(model, join.this, kind, sided if kind else None, places_in(join.this)))
             sided += bool(kind)
-        if not all(is_linear(part) for part in (source.this, *(join.this for join in joins))):
-            return "what it joins is aggregated itself"
+        for part in (source.this, *(join.this for join in joins)):
+            if why := why_not_linear(part):
+                return why
         missing = {index for index, leaf in enumerate(leaves) if leaf.join == "LEFT"}
         if missing and node.args.get("laterals"):
             return "it has a LATERAL VIEW beside an outer join"
@@ -164,7 +166,7 @@ class Core:
             (_by_star(node, key, leaves).sql("spark") if projection is None else items[_index(node, projection)], key)
             for key, projection in zip(keys, projections)
         ]
-        return cls(model, tuple(cut), tuple(leaves), from_text, where_text, one_row_a_key, _is_grouped(node))
+        return cls(model, tuple(cut), tuple(leaves), from_text, where_text, one_row_a_key, _aggregations(node))
 
     def touched(self, place: int) -> str:
         """The SQL of the keys that change when what is read at this place does; the places are still to be bound."""
@@ -315,7 +317,9 @@ def _refuse_other_keys(
         if aggregates:
             raise _no_key(keys, "there is no GROUP BY", where)
         return False
-    if group.args.get("rollup") or group.args.get("cube") or group.args.get("grouping_sets"):
+    if any(group.args.get(kind) for kind in ("rollup", "cube", "grouping_sets")) or any(
+        isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets)) for item in group.expressions
+    ):
         return "it has ROLLUP, CUBE or GROUPING SETS"
     if group.args.get("all"):
         grouped = {scope.spelled(item.unalias()) for item in node.expressions if not item.find(exp.AggFunc)}
@@ -340,8 +344,8 @@ def _own(part: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
     return [node for node in part.walk(prune=lambda node: isinstance(node, exp.Query)) if isinstance(node, kind)]
 
 
-def _is_grouped(node: exp.Select) -> bool:
-    return bool(node.args.get("group") or node.args.get("distinct"))
+def _aggregations(node: exp.Select) -> int:
+    return sum(bool(node.args.get(clause)) for clause in ("group", "distinct"))
 
 
 def _no_key(keys: list[str], why: str, where: str) -> PenstockError:

@@ -7,7 +7,8 @@ own: what is read there, at which version, is decided each time the model is bou
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,10 +99,31 @@ class _Text:
     """Each table that it names, by where the name begins."""
     within: tuple[Name, ...]
     where: str
+    twins: dict[tuple[str, str], str]
+    """The aliases of tables that share their name with one of another schema, by schema and name."""
+    columns: dict[int, str]
+    """By where it begins: the alias that a column `table.name` of such a table goes by."""
 
     @property
     def qualifiers(self) -> set[tuple[str, str]]:
         return {(table.db.lower(), table.name.lower()) for table in self.tables.values() if table.db}
+
+
+def _schema_and_name(table: exp.Table) -> tuple[str, str]:
+    return table.db.lower(), table.name.lower()
+
+
+def _twins(tables: Iterable[exp.Table]) -> dict[tuple[str, str], str]:
+    """An alias for each table without one that shares its name with a table of another schema in the text."""
+    plain = {_schema_and_name(table) for table in tables if table.db and not table.alias}
+    names = Counter(name for _, name in plain)
+    return {(schema, name): f"penstock_{schema}_{name}" for schema, name in plain if names[name] > 1}
+
+
+def _read_by(select: exp.Expr) -> list[exp.Expr]:
+    """What the FROM and the JOINs of a SELECT read."""
+    source = select.args.get("from_")
+    return [*([source.this] if source is not None else []), *(join.this for join in select.args.get("joins") or [])]
 
 
 class _Expansion:
@@ -125,7 +147,38 @@ class _Expansion:
             and not table.args.get("when")
         }
         found = sql.tokens(text)
-        return self._query(_Text(text, found, tables, within, where), 0, len(found), {})
+        twins = _twins(tables.values())
+        columns = {} if not twins else self._columns_of(tree, twins)
+        return self._query(_Text(text, found, tables, within, where, twins, columns), 0, len(found), {})
+
+    def _columns_of(self, tree: exp.Query, twins: dict[tuple[str, str], str]) -> dict[int, str]:
+        """For each column that names a table alone, which of several of that name has it."""
+        aliases: dict[int, str] = {}
+        for column in tree.find_all(exp.Column):
+            if len(column.parts) != 2 or "start" not in column.parts[0].meta:
+                continue
+            select = column.parent_select
+            while select is not None:
+                named = [part for part in _read_by(select) if part.alias_or_name.lower() == column.table.lower()]
+                found = [
+                    part
+                    for part in named
+                    if isinstance(part, exp.Table) and not part.alias and _schema_and_name(part) in twins
+                ]
+                having = found if len(found) == 1 else [part for part in found if self._has(part, column.name)]
+                if len(named) == len(found) and len(having) == 1:
+                    aliases[column.parts[0].meta["start"]] = twins[_schema_and_name(having[0])]
+                if named:
+                    break
+                select = select.parent_select
+        return aliases
+
+    def _has(self, table: exp.Table, column: str) -> bool:
+        try:
+            columns = self._lake.columns(Name(table.db, table.name))
+        except PenstockError:
+            return False
+        return column.lower() in {found.name.lower() for found in columns}
 
     def _query(self, source: _Text, index: int, end: int, scope: dict[str, str]) -> str:
         """The text of a run of tokens that is a query, without its WITH."""
@@ -146,7 +199,10 @@ class _Expansion:
                 replacement = f"({self._query(source, index + 1, last, scope)}\n)"
             elif self._is_qualified_column(source, index, end):
                 last = index + 2
-                replacement = quote(found[last].text)
+                pair = (token.text.lower(), found[last].text.lower())
+                replacement = quote(source.twins.get(pair, found[last].text))
+            elif token.start in source.columns:
+                replacement = quote(source.columns[token.start])
             if replacement is not None:
                 parts += [text[at : token.start], replacement]
                 at = found[last].end + 1
@@ -185,7 +241,7 @@ class _Expansion:
         name = ".".join(part.name for part in table.parts)
         if len(table.parts) == 1 and name.lower() in scope:
             # A CTE that is read twice is two subqueries, with places of their own.
-            return self._aliased(self._again(scope[name.lower()]), table)
+            return self._aliased(self._again(scope[name.lower()]), table, {})
         if len(table.parts) == 1 or table.db.lower() == "delta":
             raise PenstockError(
                 f"The model reads {name}, which is no relation of the lake",
@@ -205,14 +261,16 @@ class _Expansion:
         if relation.kind == "view":
             query = self._lake.view(relation).sql
             inner = self.expand(query.strip().rstrip(";"), (*source.within, wanted), f"the view {wanted}")
-            return self._aliased(f"(\n{inner}\n)", table)
+            return self._aliased(f"(\n{inner}\n)", table, source.twins)
         if relation.kind == "files":
-            return self._aliased(wanted.sql, table)
+            return self._aliased(wanted.sql, table, source.twins)
         columns = tuple(column.name.lower() for column in self._lake.columns(wanted))
-        return self._aliased(self._place(Place(wanted, relation.location, columns)), table)
+        return self._aliased(self._place(Place(wanted, relation.location, columns)), table, source.twins)
 
-    def _aliased(self, text: str, table: exp.Table) -> str:
-        return text if table.alias else f"{text} as {quote(table.name)}"
+    def _aliased(self, text: str, table: exp.Table, twins: Mapping[tuple[str, str], str]) -> str:
+        if table.alias:
+            return text
+        return f"{text} as {quote(twins.get(_schema_and_name(table), table.name))}"
 
     def _again(self, body: str) -> str:
         return _PLACES.sub(lambda found: self._place(self.places[int(found.group(1))]), body)

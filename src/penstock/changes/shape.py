@@ -1,24 +1,33 @@
-"""Which of three ways keeps a model's table up to date: one classifier on the syntax tree.
+"""Which of three ways keeps a model's table up to date: one classifier on the syntax tree, told by Spark's plan.
 
 - `Rows`: every row of the result comes from one row of each place (projection, filter, UNION ALL, inner joins), so the
   model of the changes is the change of the model.
 - `Keys`: the keys that a change can touch are known (LEFT, SEMI and ANTI joins, GROUP BY and windows by the key), and
   the model is computed again for those.
 - `Whole`: the model is computed again as a whole and compared with the table: right for everything else that has a key.
+
+Before Spark runs, `shape_of` reads the text alone, for the plan that is written down and for early errors. Where Spark
+runs anyway, `shape_as_seen` has the last word: the analyzed plan says what is an aggregate, a window, a generator or
+unstable, and which operators there are; the tree only says where.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
+from penstock import sql
 from penstock.changes.carry import carrying
 from penstock.changes.core import Core
 from penstock.changes.model import PLACE, ChangeModel, parse
 from penstock.changes.weights import WEIGHT
 from penstock.errors import PenstockError
+from penstock.facts import Facts
 
 _LIMITS: dict[type[exp.Expr], str] = {
     exp.Limit: "LIMIT",
@@ -26,7 +35,8 @@ _LIMITS: dict[type[exp.Expr], str] = {
     exp.Offset: "OFFSET",
     exp.TableSample: "TABLESAMPLE",
 }
-# What gives another answer the next time, or on another day.
+# Functions that answer differently the next time, or on another day: refused before Spark starts. Spark's plan has the
+# last word; a date such as `date 'today'` is seen here alone, as Spark's parser makes a constant of it.
 _UNSTEADY = {
     "RAND", "RANDN", "RANDOM", "RANDSTR", "UNIFORM", "UUID", "SHUFFLE", "MONOTONICALLY_INCREASING_ID",
     "SPARK_PARTITION_ID", "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH",
@@ -67,15 +77,105 @@ class Whole:
 Shape = Rows | Keys | Whole
 
 
-def shape_of(model: ChangeModel, unique_key: tuple[str, ...], where: str) -> Shape:
-    """The way to keep this model's table; an error that says what to do where there is none."""
+_MARK = "penstock_aggregate_"
+# Operators that make each row of one row, or of one row of each of their sides.
+_BY_ROW = {
+    "Project", "Filter", "Union", "SubqueryAlias", "View", "LogicalRelation", "LocalRelation", "OneRowRelation", "Range",
+    "Generate", "Sort", "ResolvedHint", "Repartition", "RepartitionByExpression", "RebalancePartitions",
+    "Join Inner", "Join Cross",
+}  # fmt: skip
+# Those that a core may have besides: `Keys` computes again whatever meets in a key.
+_BY_KEY = _BY_ROW | {"Join LeftOuter", "Join LeftSemi", "Join LeftAnti", "Aggregate", "Distinct", "Window"}
+_AGGREGATING = ("Aggregate", "Distinct")
+
+
+def shape_of(
+    model: ChangeModel, unique_key: tuple[str, ...], where: str, aggregates: frozenset[str] = frozenset()
+) -> Shape:
+    """The way to keep this model's table, from its text; an error that says what to do where there is none.
+
+    `aggregates` are the functions that Spark takes for such; sqlglot knows some of them by itself.
+    """
     tree = parse(model.text, where)
     _refuse_unsteady(tree, where)
+    if unknown := {name for name in aggregates if not _is_known(name)}:
+        try:
+            tree = _marked(model.text, where, unknown)
+        except PenstockError:
+            return Whole(f"it has {', '.join(sorted(unknown))} where sqlglot can't read another aggregate")
     if is_linear(tree):
         carried = carrying(model.text, tree, WEIGHT) if len(model.places) == 1 else None
         return Rows(frozenset(_apart(tree)), carried)
     core = Core.find(model, tree, unique_key, where)
     return Whole(core) if isinstance(core, str) else Keys(core)
+
+
+def shape_as_seen(model: ChangeModel, unique_key: tuple[str, ...], where: str, seen: Facts) -> Shape:
+    """The way to keep this model's table, as Spark sees the model; an error where there is none.
+
+    Whatever the plan has that the tree does not account for makes it a `Whole`, which is always right.
+    """
+    if not seen.known:
+        raise PenstockError(
+            "Spark gives no analyzed plan in this session, so nobody can tell whether the model's changes can be followed",
+            where=where,
+            fix="Run on a session of your own, without `session.remote`, or use another strategy.",
+        )
+    if seen.unstable:
+        calls = ", ".join(dict.fromkeys(map(str, seen.unstable)))
+        raise PenstockError(
+            f"The model has {calls}: it may answer differently each time, so a full refresh and an incremental run "
+            "can't agree",
+            where=where,
+            fix="Compute it upstream, where the row is made, or use another strategy. Functions in Python, Java or "
+            "Scala count as such; a function in SQL is judged by its body.",
+        )
+    shape = shape_of(model, unique_key, where, frozenset(call.name for call in seen.aggregates))
+    if isinstance(shape, Whole):
+        return shape
+    if why := _beyond(shape, seen):
+        return Whole(why)
+    if isinstance(shape, Keys) and seen.generators:
+        return Keys(replace(shape.core, one_row_a_key=False))
+    return shape
+
+
+def _beyond(shape: Rows | Keys, seen: Facts) -> str:
+    """What Spark sees in a model that does not go by this shape; empty where all of it does."""
+    others = sorted(seen.operators.keys() - (_BY_ROW if isinstance(shape, Rows) else _BY_KEY))
+    if others:
+        return f"Spark sees {', '.join(others)} in it"
+    if seen.subqueries:
+        return "Spark sees a subquery in an expression"
+    if isinstance(shape, Rows):
+        return f"Spark sees {seen.windows[0]} in it" if seen.windows else ""
+    if sum(seen.operators[name] for name in _AGGREGATING) > shape.core.aggregations:
+        return "Spark sees more aggregations in it than those by the key"
+    return ""
+
+
+def _marked(text: str, where: str, aggregates: set[str]) -> exp.Expr:
+    """The tree of a text with these functions as aggregates, which sqlglot takes for any function."""
+    parts, at = [], 0
+    for token, after in pairwise(sql.tokens(text)):
+        if after.token_type == TokenType.L_PAREN and token.text.lower() in aggregates:
+            parts += [text[at : token.start], f"{_MARK}{token.text}"]
+            at = token.end + 1
+
+    def as_aggregate(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Anonymous) or not node.name.startswith(_MARK):
+            return node
+        return exp.AnonymousAggFunc(this=node.name.removeprefix(_MARK), expressions=node.expressions)
+
+    return parse("".join([*parts, text[at:]]), where).transform(as_aggregate)
+
+
+def _is_known(aggregate: str) -> bool:
+    """Whether sqlglot takes a function for an aggregate."""
+    try:
+        return isinstance(parse_one(f"select {aggregate}(x)", read="spark").expressions[0], exp.AggFunc)
+    except SqlglotError:
+        return False
 
 
 def is_linear(node: exp.Expr | None) -> bool:
@@ -103,6 +203,29 @@ def is_linear(node: exp.Expr | None) -> bool:
     return (source is None or is_linear(source.this)) and all(
         not join.side and join.kind in ("", "INNER", "CROSS") and is_linear(join.this) for join in joins
     )
+
+
+def why_not_linear(node: exp.Expr) -> str:
+    """Why rows of something that is read do not come from one row of each of its tables; empty where they do."""
+    if is_linear(node):
+        return ""
+    name = f" {node.alias}" if node.alias else ""
+    selects = [node, *node.find_all(exp.Select, exp.SetOperation)]
+    for select in selects:
+        if isinstance(select, exp.SetOperation):
+            if not isinstance(select, exp.Union) or select.args.get("distinct"):
+                return f"the subquery{name} that it reads has {select.key.upper()}"
+            continue
+        if any(select.args.get(clause) for clause in ("group", "having", "distinct")):
+            return f"the subquery{name} that it reads is aggregated or has DISTINCT"
+        for join in select.args.get("joins") or []:
+            if join.side or join.kind not in ("", "INNER", "CROSS"):
+                return f"the subquery{name} that it reads has a {f'{join.side} {join.kind}'.strip()} JOIN inside"
+    if any(isinstance(item, exp.Window) for item in node.walk()):
+        return f"the subquery{name} that it reads has a window function"
+    if any(isinstance(item, exp.AggFunc) for item in node.walk()):
+        return f"the subquery{name} that it reads is aggregated"
+    return f"the subquery{name} that it reads is more than projection, filter and inner joins"
 
 
 def looks_further(expression: exp.Expr) -> bool:

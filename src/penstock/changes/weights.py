@@ -5,6 +5,7 @@ What comes and goes within a window cancels out, whatever the order, and what re
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 WEIGHT = "penstock_weight"
 FILE, INDEX = "penstock_file", "penstock_index"
+_FLOATING = ("float", "double")
+_HAS_FLOATING = re.compile(r"\b(float|double)\b")
 _OLD = ("delete", "update_preimage")
 # What JSON would leave out or cut off are changes too.
 _JSON = (
@@ -33,6 +36,22 @@ _JSON = (
 
 def identity(column: str, type: str) -> str:
     """An expression that can be grouped and compared, and differs wherever the value does."""
+    shown = _comparable(column, type)
+    if type.lower() in _FLOATING:
+        return f"struct({shown}, {_is_negative_zero(column)})"
+    if shown.startswith("to_json(") or not _HAS_FLOATING.search(type.lower()):
+        return shown
+    # As texts, the two zeros differ inside of a value as well.
+    return f"struct({shown}, cast({column} as string))"
+
+
+def _is_negative_zero(column: str) -> str:
+    """Spark compares, groups and joins 0.0 and -0.0 as one value, and shows them as two."""
+    return f"({column} = 0 and cast({column} as string) like '-%')"
+
+
+def _comparable(column: str, type: str) -> str:
+    """An expression that can be grouped and compared, and differs wherever the value does, but for the sign of a zero."""
     kind = type.lower()
     if kind.startswith("map<") and kind.count("map<") == 1 and "variant" not in kind:
         return f"map_entries({column})"
@@ -49,11 +68,17 @@ def identity(column: str, type: str) -> str:
 
 def net(signed: str, columns: Sequence[tuple[str, str]]) -> str:
     """The rows of a relation with its weights summed per whole row; those that cancel out are gone."""
-    by = [identity(quote(name), type) for name, type in columns]
-    shown = [
-        quote(name) if by[index] == quote(name) else f"any_value({quote(name)}) as {quote(name)}"
-        for index, (name, _) in enumerate(columns)
-    ]
+    by, shown = [], []
+    for name, type in columns:
+        column = quote(name)
+        if type.lower() in _FLOATING:
+            # Grouping makes 0.0 of both zeros, and needs no buffer for the value then.
+            negative = _is_negative_zero(column)
+            by += [column, negative]
+            shown.append(f"if({negative}, -{column}, {column}) as {column}")
+        else:
+            by.append(identity(column, type))
+            shown.append(column if by[-1] == column else f"any_value({column}) as {column}")
     weight = f"sum({WEIGHT})"
     return (
         f"select {', '.join([*shown, f'{weight} as {WEIGHT}'])} from {signed} group by {', '.join(by)} "

@@ -14,13 +14,14 @@ from penstock.changes.model import ChangeModel
 from penstock.changes.plan import KIND, ChangePlan
 from penstock.changes.reads import Reads
 from penstock.changes.report import Merged, MergeReport
-from penstock.changes.shape import Keys, Rows, Whole, shape_of
+from penstock.changes.shape import Keys, Whole, shape_as_seen, shape_of
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
 from penstock.changes.window import Between, Gap
 from penstock.columns import IGNORE, Difference, fit, of_frame
 from penstock.commits import edits
 from penstock.errors import PenstockError, StatementError
+from penstock.facts import Call, facts
 from penstock.journal import (
     Journal,
     Running,
@@ -48,6 +49,7 @@ _KEPT_PLANS = 100
 # A merge writes anew the files that hold changed rows: none of them is to be the whole table.
 _ROWS_PER_FILE = "spark.sql.files.maxRecordsPerFile"
 _MANY = "1000000"
+_INCOMPARABLE = re.compile(r"\b(map<|variant\b)")
 _INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 # So many keys are given to every task instead of shuffling the table: 50 MB where they are texts.
 _FEW_KEYS = 500_000
@@ -125,6 +127,9 @@ class ChangeWork:
         """Whether a window failed that ended earlier: the next one takes all there is."""
         self._looked = False
         self._happened: Mapping[Name, Between] = {}
+        self._why = ""
+        """Why the window that runs is computed as a whole; empty where it is not."""
+        self._by_order: tuple[Call, ...] = ()
         self._misfits: list[str] = []
         """The columns of another type than the model's, where `on_schema_change` leaves them so."""
         self._running: Running[ChangePlan] | None = None
@@ -159,19 +164,21 @@ class ChangeWork:
             raise Unrunnable("the model's SQL is another since it was planned")
         note = state.note(plan.number)
         self._running = Running(plan, note)
-        self._happened, self._misfits = {}, []
+        self._happened, self._misfits, self._why = {}, [], ""
         if not plan.rows and not plan.columns:
             self.journal.commit_empty(plan.number, state, note=note)
             return
         try:
             change = self._change(plan)
             with Views(self.runner) as views, self.runner.tagged(note):
+                change, made = self._as_seen(change, views)
                 if plan.replace:
                     self._replace(plan, change, views, note)
                 elif plan.rows or plan.whole:
-                    self._merge_safely(plan, change, views, note, state)
+                    self._why = change.shape.why if isinstance(change.shape, Whole) else ""
+                    self._merge_safely(plan, change, made, views, note, state)
                 else:
-                    self._fit(change, views, state)
+                    self._fit(made, state)
                     self.journal.commit_empty(plan.number, state, note=note)
         except PenstockError as error:
             if isinstance(error, StatementError) and (lost_a_race(error.condition) or error.is_cancelled):
@@ -283,12 +290,13 @@ class ChangeWork:
         }
         self._happened = self._followed.between(plan.spans)
         segments = {name: between.segments for name, between in self._happened.items()}
+        # By the text; `_as_seen` has the last word.
         shape = Whole(plan.whole) if plan.whole else self.shape
         return merge.Change(self.model, shape, spans, segments, pinned, self.source.unique_key)
 
     def _replace(self, plan: ChangePlan, change: merge.Change, views: Views, note: str) -> None:
         query = change.new(views)
-        self._check_query(query)
+        self._tell_of_order()
         if not (isinstance(self.shape, Keys) and self.shape.core.one_row_a_key):
             example = views.first(merge.twice(query, self.source.unique_key))
             if example is not None:
@@ -301,21 +309,48 @@ class ChangeWork:
         self._step("write")
         self.runner.run(f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", self._conf(plan, note))
 
-    def _merge_safely(self, plan: ChangePlan, change: merge.Change, views: Views, note: str, state: State) -> None:
+    def _merge_safely(
+        self,
+        plan: ChangePlan,
+        change: merge.Change,
+        made: Sequence[Column],
+        views: Views,
+        note: str,
+        state: State,
+    ) -> None:
         """A mix of old and new rows may fail where neither does: then the model is computed as a whole, as it stands."""
         try:
-            self._merge(plan, change, views, note, state)
+            self._merge(plan, change, made, views, note, state)
         except StatementError as error:
             if isinstance(change.shape, Whole) or not _is_of_values(error) or self._is_explained(error, plan):
                 raise
             log.debug("%s is computed as a whole, after: %s", self.name, error)
-            self._merge(plan, replace(change, shape=Whole("its changes alone fail")), views, note, state)
+            self._why = "its changes alone fail"
+            self._merge(plan, replace(change, shape=Whole(self._why)), made, views, note, state)
+
+    def _tell_of_order(self) -> None:
+        """Once, when the table is built: where Spark does not define a result, two full refreshes may differ as well."""
+        if self._by_order:
+            calls = ", ".join(dict.fromkeys(map(str, self._by_order)))
+            self._warn(
+                f"{self.name} has {calls}: where rows of a group differ or tie, Spark takes them in any order, so a "
+                "full refresh may give another value than the table has; put the values in order, as in "
+                "sort_array(collect_list(x)) or `listagg(x) within group (order by x)`"
+            )
 
     def _is_explained(self, error: StatementError, plan: ChangePlan) -> bool:
         return self._explained(error, plan) is not error
 
-    def _merge(self, plan: ChangePlan, change: merge.Change, views: Views, note: str, state: State) -> None:
-        columns = self._fit(change, views, state)
+    def _merge(
+        self,
+        plan: ChangePlan,
+        change: merge.Change,
+        made: Sequence[Column],
+        views: Views,
+        note: str,
+        state: State,
+    ) -> None:
+        columns = self._fit(made, state)
         key, query = self.source.unique_key, change.source(views, columns)
         if isinstance(change.shape, Whole):
             self._step("write")
@@ -325,16 +360,15 @@ class ChangeWork:
         source = views.kept(query)
         assert state.table is not None
         if can_exchange(state.table):
-            self._exchange(plan, views, source, columns, note, state)
+            self._exchange(plan, change, views, source, columns, note, state)
             return
         _, within = self._extent(views, source, columns)
         self._step("write")
         text = merge.statement(self.name.sql, source, key, columns, within=within)
         self.runner.run(text, self._conf(plan, note))
 
-    def _fit(self, change: merge.Change, views: Views, state: State) -> list[Column]:
+    def _fit(self, made: Sequence[Column], state: State) -> list[Column]:
         """The columns that the model fills, after the table was made to have them as `on_schema_change` says."""
-        made = self._check_query(change.new(views))
         note = state.note("columns")
         columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner, note)
         wanted = Difference(made, columns).retyped
@@ -357,7 +391,14 @@ class ChangeWork:
         return found[0], merge.within(found[1:], self.source.unique_key, columns)
 
     def _exchange(
-        self, plan: ChangePlan, views: Views, source: str, columns: Sequence[Column], note: str, state: State
+        self,
+        plan: ChangePlan,
+        change: merge.Change,
+        views: Views,
+        source: str,
+        columns: Sequence[Column],
+        note: str,
+        state: State,
     ) -> None:
         assert state.table is not None
         transaction = Transaction(self.runner, self.runner.place(self.location), state.table)
@@ -365,7 +406,7 @@ class ChangeWork:
             number, within = self._extent(views, source, columns)
             files.result()
         self._step("write")
-        compare, few = isinstance(self.shape, Keys), number <= _FEW_KEYS
+        compare, few = isinstance(change.shape, Keys), number <= _FEW_KEYS
         rows = transaction.rows(within)
         exchange = Exchange(views, state.table, rows, source, self.source.unique_key, columns, compare, few)
         counts = exchange.counts()
@@ -380,34 +421,39 @@ class ChangeWork:
         unset = self.runner.spark.conf.get(_ROWS_PER_FILE) in (None, "0")
         return on_sql(MARK, plan.number, note) | ({_ROWS_PER_FILE: _MANY} if unset else {})
 
-    def _check_query(self, query: str) -> list[Column]:
-        """The model's columns; what Spark sees in it that the tree does not show is refused."""
-        frame = self.runner.run(query).frame
-        assert frame is not None
-        steady = isinstance(self.shape, Rows) or (isinstance(self.shape, Keys) and not self.shape.core.grouped)
-        plan = frame._jdf.queryExecution().analyzed()
-        if steady and "Aggregate [" in plan.toString():
-            raise PenstockError(
-                "The model aggregates without its key",
-                where=str(self.name),
-                fix="Group by every column of `unique_key`, or use `materialized: table`.",
-            )
-        if isinstance(self.shape, Rows) and not plan.deterministic():
-            raise PenstockError(
-                "The model calls a function that answers differently each time, so a full refresh and an incremental "
-                "run can't agree",
-                where=str(self.name),
-                fix="Compute it upstream, where the row is made, or use another strategy.",
-            )
-        columns = of_frame(frame)
-        known = {column.name.lower() for column in columns}
-        unknown = [key for key in self.source.unique_key if key.lower() not in known]
+    def _as_seen(self, change: merge.Change, views: Views) -> tuple[merge.Change, list[Column]]:
+        """The change, kept the way that Spark's plan of the model says, and the model's columns; nothing is written yet.
+
+        The plan in the log was made from the text alone, perhaps by another version, so this decides each time.
+        """
+        frame = self.runner.query(change.new(views))
+        seen = facts(frame)
+        self.shape = shape_as_seen(self.model, self.source.unique_key, str(self.name), seen)
+        self.report.shape = type(self.shape).__name__.lower()
+        columns = self._check_columns(of_frame(frame))
+        self._by_order = seen.by_order
+        if isinstance(change.shape, Whole):
+            return change, columns
+        why = "" if isinstance(self.shape, Whole) else self._followed.why_whole(self.shape)
+        return replace(change, shape=Whole(why) if why else self.shape), columns
+
+    def _check_columns(self, columns: list[Column]) -> list[Column]:
+        types = {column.name.lower(): column.type for column in columns}
+        unknown = [key for key in self.source.unique_key if key.lower() not in types]
         if unknown:
             raise PenstockError(
                 f"`unique_key` names {', '.join(unknown)}, and the model's result has no such column",
                 where=str(self.name),
                 fix=f"It has {', '.join(column.name for column in columns)}.",
             )
+        for key in self.source.unique_key:
+            if _INCOMPARABLE.search(types[key.lower()]):
+                raise PenstockError(
+                    f"`unique_key` has {key}, a {types[key.lower()]}: Spark can't join by maps and variants, so no row "
+                    "is found by it",
+                    where=str(self.name),
+                    fix=f"Take other columns, or make a text of it: to_json({key}) as {key}.",
+                )
         return columns
 
     # What went wrong
@@ -470,7 +516,7 @@ class ChangeWork:
             return
         rows = (written.rows_inserted, written.rows_updated, written.rows_deleted)
         if running.plan.rows or any(rows):
-            window = Merged(str(running.plan), *rows, running.seconds, written.version, running.plan.whole)
+            window = Merged(str(running.plan), *rows, running.seconds, written.version, self._why)
             self.report.windows.append(window)
             self.on_window(window)
         self._step("summary")

@@ -125,6 +125,7 @@ class FileWork:
         self._ledger = Ledger(self.journal)
         self._selector = Selector(name, source)
         self._reader = Reader(name, source, model, lambda: self.runner)
+        self._has_told_of_rows = False
         self._progress = Progress(str(name))
         self._selection: Selection | None = None
         self._roots = Roots.first(source.source_roots, source.roots_as_written)
@@ -137,15 +138,20 @@ class FileWork:
         self._ahead: tuple[Request, Future[Reading]] | None = None
         self._helper: ThreadPoolExecutor | None = None
         self._running: Running[FilePlan] | None = None
-        if model.across_rows is not None:
-            self._warn(
-                f"{name} has {model.across_rows}: it holds within each batch of files, not across batches, "
-                "so the result depends on how the files were cut"
-            )
+        self._tell_of_rows()
 
     @property
     def runner(self) -> Runner:
         return self._runner or self.lake.runner
+
+    def _tell_of_rows(self) -> None:
+        """Once a run: as soon as the text, or Spark's plan, shows that the model looks across rows."""
+        if self._reader.across_rows is not None and not self._has_told_of_rows:
+            self._has_told_of_rows = True
+            self._warn(
+                f"{self.name} has {self._reader.across_rows}: it holds within each batch of files, not across batches, "
+                "so the result depends on how the files were cut"
+            )
 
     def close(self) -> None:
         """Let go of what was prepared and not needed."""
@@ -190,6 +196,7 @@ class FileWork:
             self._read(plan, state)
         assert self._reading is not None
         (_, reading), self._reading = self._reading, None
+        self._tell_of_rows()
         self._running = running
         self._read_ahead(plan, state)
         self._step("write")

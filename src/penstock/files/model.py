@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
@@ -12,6 +14,9 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 from penstock import sql
 from penstock.errors import PenstockError
 from penstock.quoting import quote
+
+if TYPE_CHECKING:
+    from penstock.facts import Facts
 
 FILE_URI = "source_file_uri"
 VIRTUAL = {
@@ -77,7 +82,10 @@ class Model:
 
     @cached_property
     def across_rows(self) -> str | None:
-        """What in it looks at more than one row, so that it holds within each batch only; None when nothing does."""
+        """What in its text looks at more than one row, so that it holds within each batch only; None when nothing does.
+
+        Aggregates that sqlglot does not know are found by `across_rows_as_seen`.
+        """
         try:
             tree = parse_one(self.bind("data"), read="spark")
         except SqlglotError:
@@ -89,6 +97,12 @@ class Model:
                 if isinstance(node, kind):
                     return name
         return None
+
+    def across_rows_as_seen(self, seen: Facts) -> str | None:
+        """The same by Spark's plan: aggregates that are called in this text, not in a view that it reads."""
+        called = {name.text.lower() for name, after in pairwise(sql.tokens(self.text)) if after.text == "("}
+        found = next((call for call in seen.aggregates if call.name in called), None)
+        return None if found is None else f"the aggregate {found}"
 
     @cached_property
     def changes_file_uri(self) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.columns import FAIL, IGNORE, Difference, of_frame, type_text
 from penstock.errors import PenstockError, StatementError, from_spark
+from penstock.facts import facts
 from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.model import FILE_URI, Model
 from penstock.files.source import FileSource
@@ -76,6 +77,9 @@ class Reader:
         self._runner = runner
         self._keeps_file_uri: Shape | None = None
         """The shape that the check of `source_file_uri` has passed for."""
+        self.across_rows = model.across_rows
+        """What in the model looks across rows: by its text, and by Spark's plan as soon as there is one."""
+        self._has_asked = False
 
     def read(self, request: Request) -> Reading:
         """Have Spark take the SELECT apart, so that what is wrong with it shows before a plan is written."""
@@ -89,6 +93,8 @@ class Reader:
         query = self._model.bind(view)
         try:
             frame = self._select(query)
+            if self.across_rows is None and not self._has_asked:
+                self.across_rows, self._has_asked = self._model.across_rows_as_seen(facts(frame)), True
             if once := self._model.once(query, frame.columns):
                 query, frame = once, self._select(once)
             if request.columns is not None:

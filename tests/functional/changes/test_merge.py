@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from penstock import PenstockError
+from tests.functional.changes.conftest import FEED
 
 PLAIN = "select id, name from {s}.a"
 
@@ -542,3 +543,92 @@ def test_a_first_run_that_failed_does_not_tell_of_other_sql(a):
     a.sql("delete from {s}.a where id = 1")
     assert a.merge(PLAIN).warnings == []
     a.check(PLAIN)
+
+
+ZEROS = "select id, d, f, s, xs, m, deep, n from {s}.a"
+
+
+@pytest.mark.parametrize(
+    ("select", "shape"),
+    [
+        (ZEROS, "rows"),
+        ("select a.id, a.d, a.f, a.s, a.xs, a.m, a.deep, b.d as other from {s}.a a join {s}.a b on a.id = b.id", "rows"),
+        ("select a.id, a.d, a.f, a.s, a.xs, a.m, a.deep, b.d as other from {s}.a a left join {s}.a b on a.id = b.id", "keys"),
+        (ZEROS + " where n < (select max(n) + 1 from {s}.a)", "whole"),
+    ],
+    ids=["rows", "join", "keys", "whole"],
+)  # fmt: skip
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_a_zero_that_changes_its_sign_is_a_change(world, select, shape, vectors):
+    """Spark groups, joins and compares the two as one, and shows them as two."""
+    world.sql(
+        "create table {s}.a {feed} as select id, 0.0d as d, 0.0f as f, named_struct('x', 0.0d) as s, "
+        "array(0.0d, 1.0d) as xs, map('k', 0.0d) as m, array(named_struct('m', map(1, 0.0f))) as deep, id as n "
+        "from range(8)"
+    )
+    world.merge(select, properties={"delta.enableDeletionVectors": vectors})
+    negative = {
+        "d": "-0.0d", "f": "-0.0f", "s": "named_struct('x', -0.0d)", "xs": "array(-0.0d, 1.0d)",
+        "m": "map('k', -0.0d)", "deep": "array(named_struct('m', map(1, -0.0f)))",
+    }  # fmt: skip
+    for id, (name, value) in enumerate(negative.items()):
+        world.sql(f"update {{s}}.a set {name} = {value} where id = {id}")
+    world.sql("update {s}.a set d = cast('nan' as double) where id = 7")
+    report = world.merge(select)
+    assert report.shape == shape
+    assert (report.rows_inserted, report.rows_updated, report.rows_deleted) == (0, 7, 0)
+    world.check(select)
+    world.sql("update {s}.a set d = 0.0d, f = 0.0f where id < 2")
+    world.sql("update {s}.a set d = cast('nan' as double) where id = 7")
+    assert world.merge(select).rows_updated == 2
+    world.check(select)
+
+
+@pytest.mark.parametrize("select", ["select d, n from {s}.a", "select d, sum(n) as n from {s}.a group by d"])
+def test_a_zero_that_changes_its_sign_is_the_same_key(world, select):
+    world.sql("create table {s}.a {feed} as select cast(id as double) as d, id as n from range(4)")
+    world.merge(select, "d")
+    world.sql("update {s}.a set d = -0.0d where n = 0")
+    world.merge(select, "d")
+    world.check(select)
+    world.sql("update {s}.a set n = 5 where d = 0")
+    world.merge(select, "d")
+    world.check(select)
+    world.sql("delete from {s}.a where d = 0")
+    world.merge(select, "d")
+    world.check(select)
+
+
+@pytest.mark.parametrize("value", ["map('k', id)", "named_struct('m', map('k', id))", "parse_json('1')"])
+def test_a_key_that_can_not_be_joined_by_is_refused_at_the_first_run(a, value):
+    with pytest.raises(PenstockError, match=r"`unique_key` has k, .*maps and variants"):
+        a.merge(f"select {value} as k, name from {{s}}.a", "k")
+
+
+def test_one_table_name_in_two_schemas(a):
+    other = f"{a.schema}_other"
+    a.lake.sql(f"create table {other}.a {FEED} as select id, id * 10 as n from range(6)")
+    select = (
+        f"select {{s}}.a.id, {other}.a.n, a.name, (select max(n) from {other}.a where a.n > 0) as top "
+        f"from {{s}}.a join {other}.a on {{s}}.a.id = {other}.a.id where g < 5"
+    )
+    a.merge(select)
+    a.check(select)
+    a.sql("update {s}.a set name = 'x' where id = 2")
+    a.lake.sql(f"update {other}.a set n = 7 where id = 3")
+    a.merge(select)
+    a.check(select)
+
+
+@pytest.mark.parametrize(
+    "group", ["rollup(g)", "cube(g)", "g grouping sets ((g), ())", "grouping sets ((g), ())", "g with rollup"]
+)
+def test_groupings_of_several_kinds_are_computed_as_a_whole(a, group):
+    select = f"select coalesce(g, -1) as g, count(*) as c from {{s}}.a group by {group}"
+    a.merge(select, "g")
+    a.sql("delete from {s}.a where id = 1")
+    report = a.merge(select, "g")
+    assert "ROLLUP, CUBE or GROUPING SETS" in report.windows[0].whole
+    a.check(select)
+    with pytest.raises(PenstockError, match=r"`unique_key`.*is null in the model's result"):
+        a.merge(f"select g, count(*) as c from {{s}}.a group by {group}", "g", target=f"{a.schema}.other")

@@ -334,3 +334,15 @@ def test_a_table_elsewhere(landing, tmp_path):
     landing.ingest()
     assert landing.rows() == [(1,), (2,)]
     assert os.path.isdir(tmp_path / "elsewhere" / "_checkpoint")
+
+
+def test_an_aggregate_that_only_spark_knows_is_told_of(landing):
+    """sqlglot takes `mean` for any function; a view of the lake may aggregate as it likes."""
+    landing.json("1.json", {"id": 1, "n": 1})
+    landing.lake.sql(f"create table {landing.schema}.r as select 1 as id, 2 as n")
+    landing.lake.sql(f"create view {landing.schema}.v as select id, mean(n) as m from {landing.schema}.r group by id")
+    report = landing.ingest(f"select d.id, v.m from @data d join {landing.schema}.v v on v.id = d.id")
+    assert report.warnings == []
+    landing.json("2.json", {"id": 1, "n": 1})
+    report = landing.ingest("select 1 as id, x.m from (select mean(n) as m from @data) x")
+    assert len([text for text in report.warnings if "has the aggregate mean(n)" in text]) == 1

@@ -26,6 +26,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     for name in ("a", "b"):
         columns = {"id": pa.array([1], pa.int64()), "n": pa.array([1], pa.int64()), f"only_{name}": pa.array([1])}
         write_deltalake(str(root / "s" / name), pa.table(columns))
+    write_deltalake(str(root / "u" / "a"), pa.table({"id": pa.array([1]), "only_u": pa.array([1])}))
     lake = connect(str(root))
     for name, query in (
         ("v", "select id, n from s.a where n > 1 -- a note"),
@@ -72,6 +73,12 @@ def words(text: str) -> str:
          "select k from (select * from ( select id from P0 as `a` ) as `c`(k)) as `c`", "a"),
         ("select 1 from (with c as (select 1 from s.a) select * from c) z",
          "select 1 from (select * from ( select 1 from P0 as `a` ) as `c` ) z", "a"),
+        ("select s.a.id, u.a.id, a.n, a.only_u, x.id from s.a join u.a on s.a.id = u.a.id and exists (select a.n from u.a x)",
+         "select `penstock_s_a`.id, `penstock_u_a`.id, `penstock_s_a`.n, `penstock_u_a`.only_u, x.id from P0 as "
+         "`penstock_s_a` join P1 as `penstock_u_a` on `penstock_s_a`.id = `penstock_u_a`.id and exists (select "
+         "`penstock_s_a`.n from P2 x)", "aaa"),
+        ("select a.id from s.a union all select a.id from u.a",
+         "select `penstock_s_a`.id from P0 as `penstock_s_a` union all select `penstock_u_a`.id from P1 as `penstock_u_a`", "aa"),
         ("select 1 from s.a version as of 3 join s.b using (id)", "select 1 from s.a version as of 3 join P0 as `b` using (id)", "b"),
     ],
 )  # fmt: skip
@@ -141,6 +148,43 @@ SHAPES = [
 @pytest.mark.parametrize(("text", "shape"), SHAPES)
 def test_shapes(lake, text, shape):
     assert isinstance(shape_of(read(lake, text), ("id",), "here"), shape)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("select a.id, t.m from s.a join (select id, max(n) as m from s.b group by id) t on t.id = a.id",
+         "the subquery t that it reads is aggregated or has DISTINCT"),
+        ("with t as (select a.id, b.n from s.a left join s.b on a.id = b.id) select id, sum(n) as n from t group by id",
+         "the subquery t that it reads has a LEFT JOIN inside"),
+        ("select id, max(r) as r from (select id, rank() over (order by n) as r from s.a) t group by id",
+         "the subquery t that it reads has a window function"),
+        ("select id, max(n) as n from (select id, n from s.a except select id, n from s.b) t group by id",
+         "the subquery t that it reads has EXCEPT"),
+        ("select id, max(n) as n from (select id, n from s.a where n in (select n from s.b)) t group by id",
+         "the subquery t that it reads is more than projection, filter and inner joins"),
+        *((f"select id, count(*) as c from s.a group by {group}", "it has ROLLUP, CUBE or GROUPING SETS")
+          for group in ("rollup(id)", "cube(id)", "id, rollup(n)", "grouping sets ((id), (id, n))", "id with rollup")),
+    ],
+)  # fmt: skip
+def test_why_a_model_is_a_whole(lake, text, why):
+    assert shape_of(read(lake, text), ("id",), "here") == Whole(why)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("select id from s.a where n > (select any(n > 1) from s.b)", Whole),
+        ("select a.id from s.a cross join (select mean(n) as m from s.b)", Whole),
+        ("select a.id from s.a cross join (select `mean`(n) filter (where n > 1) as m from s.b)", Whole),
+        ("select a.id from s.a cross join (select system.builtin.MEAN (n) as m from s.b)", Whole),
+        ("select id, mean(n) as mean from s.a group by id", Keys),
+        ("select id, mean(n) over (partition by id) as mean from s.a", Keys),
+        ("select id, n as mean from s.a", Rows),
+    ],
+)
+def test_aggregates_that_spark_names(lake, text, shape):
+    assert isinstance(shape_of(read(lake, text), ("id",), "here", frozenset({"mean", "any", "max"})), shape)
 
 
 @pytest.mark.parametrize(
