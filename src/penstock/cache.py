@@ -16,7 +16,6 @@ COMPILED = "compiled"
 JARS = "jars"
 BEFORE = "classes"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_OWN = "set PENSTOCK_CACHE to a folder of your own"
 
 
 def cache_folder() -> Path:
@@ -33,11 +32,15 @@ def trusted_folder(name: str) -> Path:
     OSError where it can't be made.
     """
     base = cache_folder()
-    # An earlier version made it by the umask, which lets the group write on many machines.
-    _make(base, mends=not (base / COMPILED).exists())
+    _make(base, mends=_is_of_before(base))
     # Jars are compared with their checksums before each use.
     _make(base / name, mends=name == JARS)
     return base / name
+
+
+def _is_of_before(base: Path) -> bool:
+    """Whether an earlier version made it: by the umask, which lets the group write on many machines."""
+    return not (base / COMPILED).exists() and any((base / name).exists() for name in (JARS, BEFORE))
 
 
 def is_trusted_file(path: Path) -> bool:
@@ -67,14 +70,16 @@ def _make(folder: Path, *, mends: bool) -> None:
             f"{os.geteuid()} {cache_folder()}`.",
         )
     if found.st_mode & _OTHERS_WRITE:
-        if mends and found.st_uid == os.geteuid():
+        # Never a folder that is meant for all, such as /tmp.
+        if mends and found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX:
             folder.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS_WRITE)
             return
         raise PenstockError(
             f"The cache may be written by others (mode {stat.S_IMODE(found.st_mode):o}): it is not used, because they "
             "could run code as this user",
             where=str(folder),
-            fix=f"Remove it (`rm -r {cache_folder()}`), and it is made again with the right mode; or {_OWN}.",
+            fix=f"Set PENSTOCK_CACHE to a folder of your own, such as {cache_folder() / 'penstock'}; or remove `{COMPILED}` and "
+            f"`{JARS}` in {cache_folder()}, which are made again, and take the right away: `chmod go-w {folder}`.",
         )
 
 

@@ -58,8 +58,17 @@ def test_one_that_others_may_write_is_refused(base: Path, loose: str) -> None:
     (base / loose).chmod(0o770)
     with pytest.raises(PenstockError, match=r"may be written by others \(mode 770\)") as caught:
         trusted_folder(COMPILED)
-    assert f"rm -r {base}" in str(caught.value)
+    assert f"chmod go-w {base / loose}" in str(caught.value)
     assert "PENSTOCK_CACHE" in str(caught.value)
+
+
+@pytest.mark.parametrize(("bits", "holds"), [(0o777, ""), (0o1777, JARS)])
+def test_a_folder_for_all_is_left_as_it_is(base: Path, bits: int, holds: str) -> None:
+    (base / holds).mkdir(parents=True)
+    base.chmod(bits)
+    with pytest.raises(PenstockError, match="may be written by others"):
+        trusted_folder(JARS)
+    assert mode(base) == bits
 
 
 @as_root
