@@ -60,6 +60,7 @@ class Lake:
         if wrong := store_options.problems(storage_options):
             raise PenstockError("The options of the store are wrong: " + "; ".join(wrong))
         remember(storage_options or {})
+        remember(self.settings.spark_config)
         self.storage_options = store_options.normalized(storage_options)
         self.read_only = read_only
         self.storage = Storage(self.root, self.storage_options)

@@ -26,7 +26,7 @@ _NAME = re.compile(
 # Names of the same words whose values are places, kinds and switches: messages need them.
 _NO_SECRET = re.compile(
     r"(?:file|path|folder|uri|url|endpoint|provider|type|class|enabled|expiry|expiration|ttl|algorithm|regex|"
-    r"(?<!secret_)name|application_credentials)$|token[._-]?service",
+    r"name|dir|helper|version|size|length|application_credentials)$|token[._-]?service",
     re.IGNORECASE,
 )
 _SWITCHES = ("true", "false", "none", "null", "")
@@ -93,7 +93,7 @@ def remember(options: Mapping[str, Any]) -> None:
 
 def remember_value(value: str | None) -> None:
     """Hide, from now on, a value that is known to be a secret."""
-    _known.add([value] if value and value.lower() not in _SWITCHES and len(value) >= _SHORTEST else ())
+    _known.add([value] if value and _may_be_secret(value) else ())
 
 
 def remember_environment() -> None:
@@ -173,8 +173,13 @@ def _values(options: Mapping[str, Any]) -> Iterator[str]:
             text = str(value)
             if text.lstrip().startswith("{"):
                 yield from _in_json(text)
-            if text.lower() not in _SWITCHES and len(text) >= _SHORTEST:
+            if _may_be_secret(text):
                 yield text
+
+
+def _may_be_secret(value: str) -> bool:
+    """Whether to hide a value: a switch or a small number would be hidden wherever messages have such a word."""
+    return value.lower() not in _SWITCHES and len(value) >= (_LONG // 2 if value.isdigit() else _SHORTEST)
 
 
 def _in_json(text: str) -> Iterator[str]:

@@ -8,15 +8,20 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock import secrets
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files import FileSource
+from penstock.files.listing import list_root
 from penstock.lake import Lake, connect
+from penstock.relations import Link
 from penstock.secrets import HIDDEN, in_java_options, in_uri, is_secret, logger, redact, scrub
 from penstock.settings import Repository, SessionSettings
+from penstock.storage import Storage
+from penstock.table import Table
 from penstock.windows.dated import DatedPath
 
 MARK = "MaRk7"
@@ -76,6 +81,7 @@ def test_nothing_else_is_hidden(text: str) -> None:
         ("aws_web_identity_token_file", False),
         ("google_application_credentials", False),
         ("account_name", False),
+        ("SECRET_NAME", False),
         ("spark.redaction.regex", False),
     ],
 )
@@ -84,11 +90,13 @@ def test_names_of_secrets(name: str, secret: bool) -> None:
 
 
 def test_known_values_are_hidden_in_every_spelling() -> None:
-    secrets.remember({"secret_access_key": "ab/cd+ef==MaRk7", "region": "eu-central-1", "skip_signature": "true"})
+    secrets.remember(
+        {"secret_access_key": "ab/cd+ef==MaRk7", "region": "eu-central-1", "max_tokens": 4096, "use_token": True}
+    )
     secrets.remember({"service_account_key": '{"private_key": "-----BEGIN MaRk7-of-json-----", "type": "x"}'})
     for text in ("ab/cd+ef==MaRk7", "ab%2Fcd%2Bef%3D%3DMaRk7", "-----BEGIN MaRk7-of-json-----"):
         assert redact(f"error at {text}!") == f"error at {HIDDEN}!"
-    assert redact("eu-central-1 true") == "eu-central-1 true"
+    assert redact("eu-central-1 true 4096") == "eu-central-1 true 4096"
 
 
 def test_a_short_secret_is_a_word_of_its_own() -> None:
@@ -158,6 +166,30 @@ def test_every_logger_of_the_engine_hides_secrets() -> None:
     for path in Path("src/dbt/adapters/penstock").rglob("*.py"):
         if path.name != "log.py":
             assert "AdapterLogger(" not in path.read_text(), path
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda uri, options: list_root(uri, options),
+        lambda uri, options: Table.open(uri, options),
+        lambda uri, options: Storage(uri, options).write("a", b""),
+        lambda uri, options: Link.from_bytes(b"{", uri),
+    ],
+)
+def test_a_path_that_an_older_version_kept_is_shown_without_its_password(call: Any) -> None:
+    """It took credentials inside of a URI, and wrote them to plans and links."""
+    options = {"endpoint": "http://127.0.0.1:1", "allow_http": "true", "region": "us-east-1", "skip_signature": "true"}
+    with pytest.raises(PenstockError) as caught:
+        call(f"s3://key:{MARK}@bucket/landing", options | {"max_retries": "0", "retry_timeout": "1s"})
+    assert HIDDEN in str(caught.value)
+    assert MARK not in "".join(traceback.format_exception(caught.value))
+
+
+def test_secrets_that_python_gives_are_known(tmp_path: Path) -> None:
+    Lake(str(tmp_path), settings=SessionSettings(spark_config={"spark.hadoop.fs.s3a.secret.key": "given-to-python"}))
+    FileSource.from_mapping({"source_roots": ["/a"], "source_options": {"my.password": "given-to-a-reader"}})
+    assert redact("given-to-python, given-to-a-reader") == f"{HIDDEN}, {HIDDEN}"
 
 
 CREDENTIALS = ("s3://key:MaRk7@bucket/lake", "https://a.net/c?sv=1&sig=MaRk7", "https://MaRk7@host/a")
