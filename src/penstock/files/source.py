@@ -15,7 +15,6 @@ from penstock.config.source_columns import SourceColumn
 from penstock.config.values import checked
 from penstock.errors import PenstockError
 from penstock.files.roots import spelled
-from penstock.secrets import remember
 from penstock.storage import normalize
 
 _KEYS = (*keys.FILES, keys.BY_NAME["on_schema_change"])
@@ -92,7 +91,6 @@ class FileSource:
         problems += unusable(config, cls.known(), Kind.FILES)
         values, wrong = checked(config, {name: _CHECKS[name] for name in cls.known()})
         problems += wrong
-        remember(values.get("source_options") or {})
         if "source_roots" not in config:
             problems.append("`source_roots` is missing: name the folders or URIs where the files arrive")
         if values.get("rescued_data_column") and values.get("source_format") not in (None, "csv", "json"):
