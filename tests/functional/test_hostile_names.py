@@ -211,6 +211,7 @@ class TestModels:
                 {
                     "name": "documented",
                     "description": TEXT,
+                    "config": {"table_properties": {f"k{TEXT}": TEXT}},
                     "columns": [{"name": COLUMN, "quote": True, "description": TEXT, "data_type": "int"}],
                 },
                 # By dbt's static parser a config in the SQL would keep its escapes.
@@ -251,7 +252,6 @@ class TestModels:
                 {
                     "materialized": "table",
                     "persist_docs": {"relation": True, "columns": True},
-                    "table_properties": {f"k{TEXT}": TEXT},
                 },
                 f"select 1 as {SQL_COLUMN}",
             ),
