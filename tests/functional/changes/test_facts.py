@@ -196,3 +196,12 @@ def test_aggregates_by_the_order_of_rows_are_told_when_the_table_is_built(c, agg
     assert bool([text for text in warnings if "in any order" in text]) == told
     c.sql("delete from {s}.c where id = 1")
     assert c.merge(select, "g").warnings == []
+
+
+def test_the_aggregates_of_a_pivot(c):
+    """Spark tells their place in the text as that of the whole clause."""
+    select = "select * from (select g, n, id % 2 as part from {s}.c) pivot (mean(n) for part in (0 as p0, 1 as p1))"
+    c.merge(select, "g")
+    c.sql("update {s}.c set n = 1000 where id = 0")
+    assert c.merge(select, "g").shape == "whole"
+    c.check(select)
