@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from penstock import casts
+from penstock.casts import Change, Verdict
 from penstock.commits import note_of
 from penstock.config.keys import POLICIES
 from penstock.errors import PenstockError
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from penstock.runner import Runner
 
 IGNORE, FAIL, APPEND, SYNC = POLICIES
-_SIZED = re.compile(r"\b(?:var)?char\(\d+\)")
+_FIX = "Cast it in the SELECT, or take the model's type by `on_schema_change: sync_all_columns` or --full-refresh."
 
 
 def of_frame(frame: DataFrame) -> list[Column]:
@@ -58,7 +61,7 @@ class Difference:
     """What sets the columns that a query makes apart from those that a table has; letter case does not.
 
     >>> Difference([Column("id", "int"), Column("new", "date")], [Column("ID", "bigint"), Column("old", "date")])
-    new: new; missing: old; of another type: ID
+    new: new; missing: old; of another type: ID (int, in the table bigint)
     """
 
     def __init__(self, made: Iterable[Column], have: Iterable[Column]) -> None:
@@ -66,25 +69,42 @@ class Difference:
         have_by_name = {column.name.lower(): column for column in have}
         self.new = [column for key, column in made_by_name.items() if key not in have_by_name]
         self.gone = [column.name for key, column in have_by_name.items() if key not in made_by_name]
-        self.retyped = {
-            column.name: made_by_name[key].type
+        self.changes = {
+            column.name: found
             for key, column in have_by_name.items()
-            if key in made_by_name and _plain(made_by_name[key].type) != _plain(column.type)
+            if key in made_by_name and (found := _changes(made_by_name[key], column))
         }
+        """The places where a column that both have differs, by the table's name of the column."""
+        self.retyped = {name: made_by_name[name.lower()].type for name in self.changes}
 
     def __bool__(self) -> bool:
-        return bool(self.new or self.gone or self.retyped)
+        return bool(self.new or self.gone or self.changes)
 
     def __repr__(self) -> str:
+        found = [change for changes in self.changes.values() for change in changes]
         parts = {
-            "new": [column.name for column in self.new],
-            "missing": self.gone,
-            "of another type": list(self.retyped),
+            "new": [column.name for column in self.new] + [change.name for change in found if change.have is None],
+            "missing": self.gone + [change.name for change in found if change.made is None],
+            "of another type": [
+                f"{change.name} ({change.made}, in the table {change.have})"
+                for change in found
+                if change.made is not None and change.have is not None
+            ],
         }
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
 
+    @property
+    def new_fields(self) -> list[Change]:
+        """The fields that the query has in structs of columns that the table has."""
+        return [change for changes in self.changes.values() for change in changes if change.have is None]
+
+    @property
+    def other_than_new(self) -> list[str]:
+        """The columns that differ by more than fields that are new."""
+        return [name for name, changes in self.changes.items() if any(change.have is not None for change in changes)]
+
     def refuse(self, where: str) -> None:
-        """What `fail` asks for."""
+        """An error, where there is a difference: `on_schema_change: fail`."""
         if self:
             raise PenstockError(
                 f"The model's columns are not the table's ({self})",
@@ -93,33 +113,164 @@ class Difference:
             )
 
 
-def _plain(type: str) -> str:
-    """A type without the length of its texts: a query over a VARCHAR makes a STRING."""
-    return _SIZED.sub("string", type)
+def _changes(made: Column, have: Column) -> list[Change]:
+    if made.type == have.type:
+        return []
+    return list(casts.changes(casts.parse(made.type), casts.parse(have.type), have.name))
 
 
-def fit(lake: Lake, name: Name, made: Sequence[Column], policy: str, runner: Runner, note: str) -> list[Column]:
+@dataclass(frozen=True)
+class Fitted(Column):
+    """A column of the table that a query fills, with the type that the query makes it of."""
+
+    made: str = ""
+
+    def value(self, of: str, *, leaves: bool = True) -> str:
+        """The SQL of this column, out of the query's."""
+        return casts.convert(of, casts.parse(self.made), casts.parse(self.type), leaves=leaves)
+
+
+def fit(
+    lake: Lake,
+    name: Name,
+    made: Sequence[Column],
+    policy: str,
+    runner: Runner,
+    note: str,
+    warn: Callable[[str], None],
+    kept: str | None = None,
+) -> list[Fitted]:
     """The table's columns that a query fills, in the query's order, after the table was made to fit as the policy says.
 
-    `note` is what a commit that rewrites the table carries.
+    `note` is what a commit that rewrites the table carries. `kept` is a column that is added whatever the policy says.
     """
     have = lake.columns(name)
     difference = Difference(made, have)
     if policy == FAIL:
         difference.refuse(str(name))
-    if (policy == APPEND and difference.new) or (policy == SYNC and difference):
-        reshape(
-            lake,
-            name,
-            add={column.name: column.type for column in difference.new},
-            remove=difference.gone if policy == SYNC else (),
-            retype=difference.retyped if policy == SYNC else None,
-            runner=runner,
-            note=note,
-        )
-        have = lake.columns(name)
+    adapt(lake, name, difference, policy, runner, note, warn, kept)
+    return fitted(made, lake.columns(name), str(name), policy, warn)
+
+
+def adapt(
+    lake: Lake,
+    name: Name,
+    difference: Difference,
+    policy: str,
+    runner: Runner,
+    note: str | None,
+    warn: Callable[[str], None],
+    kept: str | None = None,
+) -> None:
+    """Change a table as `append_new_columns` or `sync_all_columns` says; by the others it stays as it is."""
+    added = [
+        column for column in difference.new if policy in (APPEND, SYNC) or column.name.lower() == (kept or "").lower()
+    ]
+    new_fields = difference.new_fields if policy in (APPEND, SYNC) else []
+    other = difference.other_than_new if policy == SYNC else []
+    gone = difference.gone if policy == SYNC else []
+    if not (added or new_fields or other or gone):
+        return
+    # What is written anew takes its new fields along.
+    retyped = difference.retyped if other or gone else {}
+    warn_of_rewrite(difference, retyped, str(name), warn)
+    reshape(
+        lake,
+        name,
+        add={column.name: column.type for column in added},
+        fields={} if retyped else {change.sql: str(change.made) for change in new_fields},
+        remove=gone,
+        retype=retyped,
+        runner=runner,
+        note=note,
+    )
+
+
+def fitted(
+    made: Sequence[Column], have: Sequence[Column], where: str, policy: str, warn: Callable[[str], None]
+) -> list[Fitted]:
+    """The table's columns that a query fills, in the query's order; a value that may be lost on the way is warned about."""
+    difference = Difference(made, have)
+    warn_of_casts(difference, where, policy, warn)
     by_name = {column.name.lower(): column for column in have}
-    return [by_name[column.name.lower()] for column in made if column.name.lower() in by_name]
+    return [
+        Fitted(**vars(by_name[column.name.lower()]), made=column.type)
+        for column in made
+        if column.name.lower() in by_name
+    ]
+
+
+def with_new_fields(made: Iterable[Column], have: Iterable[Column]) -> list[Column]:
+    """The table's columns with the fields that the query has and their structs have not."""
+    types = {column.name.lower(): column.type for column in made}
+    return [
+        replace(column, type=str(casts.merged(casts.parse(column.type), casts.parse(types[column.name.lower()]))))
+        if types.get(column.name.lower(), column.type) != column.type
+        else column
+        for column in have
+    ]
+
+
+def warn_of_casts(difference: Difference, where: str, policy: str, warn: Callable[[str], None]) -> None:
+    """Warn of values that may be stored other than the query makes them; an error where Spark can't store them."""
+    found = [change for changes in difference.changes.values() for change in changes]
+    refused = [str(change) for change in found if change.verdict is Verdict.REFUSED]
+    if refused:
+        raise PenstockError(
+            f"{'; '.join(refused)}, and one can't be stored as the other",
+            where=where,
+            fix=f"No row was changed. {_FIX}",
+        )
+    said = []
+    for change in found:
+        if change.made is None:
+            if policy == IGNORE:
+                said.append(f"{change}: it is null in new rows")
+        elif change.have is None:
+            said.append(f"{change}: its values are not stored")
+        elif change.verdict is not Verdict.LOSSLESS:
+            said.append(f"{change}: {casts.effect(change.made, change.have)}")
+    if said:
+        warn(f"{where}: {'; '.join(said)}. {_FIX}")
+
+
+def warn_of_rewrite(
+    difference: Difference, retyped: Mapping[str, str], where: str, warn: Callable[[str], None]
+) -> None:
+    """Warn of values of the table that a rewrite by `sync_all_columns` may change; an error where it can't be done."""
+    said, refused = [], []
+    for change in (change for name in retyped for change in difference.changes[name]):
+        if change.made is None or change.have is None:
+            continue
+        back = casts.verdict(change.have, change.made)
+        if back is Verdict.REFUSED:
+            refused.append(str(change))
+        elif back is Verdict.LOSSY:
+            effect = casts.effect(change.have, change.made)
+            said.append(f"{change.name} was {change.have} and becomes {change.made}: {effect}")
+    if refused:
+        raise PenstockError(
+            f"{'; '.join(refused)}, and `on_schema_change: {SYNC}` can't make the one out of the other",
+            where=where,
+            fix="No row was changed. Run with --full-refresh.",
+        )
+    if said:
+        warn(f"{where}: `on_schema_change: {SYNC}` writes the rows that are there anew: {'; '.join(said)}")
+
+
+def once(warn: Callable[[str], None]) -> Callable[[str], None]:
+    """A way to warn that says each text once, from any thread."""
+    said: set[str] = set()
+    lock = threading.Lock()
+
+    def say(text: str) -> None:
+        with lock:
+            if text in said:
+                return
+            said.add(text)
+        warn(text)
+
+    return say
 
 
 def reshape(
@@ -127,6 +278,7 @@ def reshape(
     name: Name,
     *,
     add: Mapping[str, str],
+    fields: Mapping[str, str] | None = None,
     remove: Sequence[str] = (),
     retype: Mapping[str, str] | None = None,
     runner: Runner,
@@ -134,20 +286,22 @@ def reshape(
 ) -> None:
     """Change a table's columns in one commit: added ones in its metadata, others by writing it anew, with the note.
 
+    `fields` are those to add to structs, by their quoted path; only where nothing is removed or retyped.
     Delta drops a column without a rewrite only after an upgrade of the table's protocol that many readers
     do not know; the rewrite keeps the table's id, properties and protocol.
     """
     lake.check_writable()
     relation = lake.get(name)
     if not remove and not retype:
-        if add:
-            added = ", ".join(f"{quote(column)} {type}" for column, type in add.items())
+        paths = {quote(column): type for column, type in add.items()} | dict(fields or {})
+        if paths:
+            added = ", ".join(f"{path} {type}" for path, type in paths.items())
             runner.run(f"alter table {name.sql} add columns ({added})")
         return
     gone = {column.lower() for column in remove}
     types = {column.lower(): type for column, type in (retype or {}).items()}
     wanted = [
-        f"cast({quote(column.name)} as {types[column.name.lower()]}) as {quote(column.name)}"
+        f"{_retyped(column, types[column.name.lower()])} as {quote(column.name)}"
         if column.name.lower() in types
         else quote(column.name)
         for column in lake.columns(name)
@@ -159,3 +313,7 @@ def reshape(
     runner.overwrite(
         f"select {', '.join(wanted)} from {name.sql}", relation, partitions, note or note_of("columns", table.version)
     )
+
+
+def _retyped(column: Column, type: str) -> str:
+    return casts.convert(quote(column.name), casts.parse(column.type), casts.parse(type))

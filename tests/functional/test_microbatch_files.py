@@ -105,3 +105,44 @@ where d.id >= 0 or d.kind = 3
         assert [row.values()[0] for row in shown.results[0].agate_table.rows] == [500]
         _, said = run("2026-04-06", "-s", "added")
         assert "OK nothing new" in said
+
+
+class TestRescued:
+    """What does not fit is kept; a record without a time that can be read would be in no window."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        columns = "rescued_data_column='rescued', source_columns=[{'name': 'id', 'type': 'int'}, " + (
+            "{'name': 'at', 'type': 'timestamp'}]"
+        )
+        folders = f"source_path='landing/rescued/%Y/%m/%d/*.json', {columns}"
+        return {
+            "kept.sql": model("select id, _date, rescued from @data", "_date", folders),
+            "left_out.sql": model("select id, _date from @data", "_date", folders),
+            "placed.sql": model("select * from @data", "at", f"source_roots=['landing/rescued'], {columns}"),
+            "later.sql": model(
+                "select id, _date{{ ', rescued' if var('rescue', false) }} from @data",
+                "_date",
+                folders.replace("rescued_data_column='rescued'", "rescued_data_column=var('rescue', none)"),
+            ),
+        }
+
+    def test_nothing_is_lost(self, project) -> None:
+        land(project, "rescued/2026/04/01/a.json", 1, at="2026-04-01T10:00:00Z")
+        run("2026-04-03", "-s", "later", "placed")
+        folder = Path(project.project_root) / "landing/rescued/2026/04/02"
+        folder.mkdir()
+        (folder / "b.json").write_text('{"id": "x", "at": "2026-04-02T10:00:00Z"}\nnothing\n')
+        run("2026-04-03", "-s", "kept")
+        said = {(None, "2026-04-02", '{"id":"x"}'), (None, "2026-04-02", '{"_record":"nothing"}')}
+        found = project.run_sql(
+            f"select id, _date, rescued from {project.test_schema}.kept where _date = '2026-04-02'", "all"
+        )
+        assert {(row[0], str(row[1]), row[2].replace(" ", "")) for row in found} == said
+        run("2026-04-03", "-s", "later", "--vars", "{rescue: rescued}")
+        found = project.run_sql(f"select rescued from {project.test_schema}.later where _date = '2026-04-02'", "all")
+        assert len(found) == 2
+        with patch_microbatch_end_time("2026-04-03 00:00:00"):
+            _, failed = run_dbt_and_capture(["run", "-s", "left_out", "placed"], expect_pass=False)
+        assert "`rescued_data_column` is rescued, and the model does not return it" in failed
+        assert "A record has no at that can be read, so that no window would have it" in failed

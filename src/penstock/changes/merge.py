@@ -11,6 +11,7 @@ from penstock.changes.model import ChangeModel
 from penstock.changes.shape import Keys, Rows, Shape
 from penstock.changes.weights import WEIGHT, Views, identity, net
 from penstock.changes.window import Segment, Span
+from penstock.columns import Fitted
 from penstock.errors import PenstockError, StatementError
 from penstock.names import Name
 from penstock.quoting import literal, quote
@@ -39,7 +40,7 @@ class Change:
         """The model at the end of the window."""
         return self.model.bind([self._at(views, place, "end") for place in range(len(self.model.places))])
 
-    def source(self, views: Views, columns: Sequence[Column]) -> str:
+    def source(self, views: Views, columns: Sequence[Fitted]) -> str:
         """A query with a row for each key that may change: its new row, or null where it goes."""
         if isinstance(self.shape, Rows):
             return self._by_weights(views, columns, self.shape)
@@ -52,7 +53,7 @@ class Change:
         """The places where rows have changed."""
         return [index for index, place in enumerate(self.model.places) if self.segments.get(place.name)]
 
-    def _by_weights(self, views: Views, columns: Sequence[Column], shape: Rows) -> str:
+    def _by_weights(self, views: Views, columns: Sequence[Fitted], shape: Rows) -> str:
         rows = self._weighted(views, columns, shape)
         keyed = f"select {self._keyed(columns)}, {WEIGHT} as penstock_n from {rows}"
         old = f"any_value({ROW}) filter (where penstock_n < 0)"
@@ -60,7 +61,7 @@ class Change:
         changed = f"{ROW} is null or {OLD} is null or {differs(columns, OLD, ROW)}"
         return f"select * except ({OLD}) from ({grouped}\n) where {changed}"
 
-    def _weighted(self, views: Views, columns: Sequence[Column], shape: Rows) -> str:
+    def _weighted(self, views: Views, columns: Sequence[Fitted], shape: Rows) -> str:
         """The rows that the model makes of the changes, with their weights."""
         shown = ", ".join(_cast(column) for column in columns)
         if shape.carried is not None:
@@ -79,7 +80,7 @@ class Change:
         # What one place's change makes another's may take back.
         return views.of(net(rows, [(column.name, column.type) for column in columns]))
 
-    def _by_keys(self, views: Views, columns: Sequence[Column], shape: Keys) -> str:
+    def _by_keys(self, views: Views, columns: Sequence[Fitted], shape: Keys) -> str:
         core = shape.core
         keys = key_names(self.unique_key)
         names = [f"{quote(name)} as {key}" for (_, name), key in zip(core.keys, keys)]
@@ -124,7 +125,7 @@ class Change:
         span = self.spans[name]
         return span.end if which == "end" or span.start is None else span.start
 
-    def _keyed(self, columns: Sequence[Column]) -> str:
+    def _keyed(self, columns: Sequence[Fitted]) -> str:
         types = {column.name.lower(): column for column in columns}
         keys = [
             f"{_cast(types[column.lower()], bare=True)} as {key}"
@@ -273,8 +274,8 @@ def explained(error: StatementError, unique_key: Sequence[str], where: str) -> P
     )
 
 
-def _cast(column: Column, *, bare: bool = False) -> str:
-    text = f"cast({quote(column.name)} as {column.type})"
+def _cast(column: Fitted, *, bare: bool = False) -> str:
+    text = column.value(quote(column.name))
     return text if bare else f"{text} as {quote(column.name)}"
 
 

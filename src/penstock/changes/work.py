@@ -18,7 +18,7 @@ from penstock.changes.shape import Keys, Whole, shape_as_seen, shape_of
 from penstock.changes.source import ChangeSource
 from penstock.changes.weights import Views
 from penstock.changes.window import Between, Gap
-from penstock.columns import IGNORE, Difference, fit, of_frame
+from penstock.columns import IGNORE, Difference, Fitted, fit, of_frame
 from penstock.commits import edits
 from penstock.errors import PenstockError, StatementError
 from penstock.facts import Call, facts
@@ -50,7 +50,6 @@ _KEPT_PLANS = 100
 _ROWS_PER_FILE = "spark.sql.files.maxRecordsPerFile"
 _MANY = "1000000"
 _INCOMPARABLE = re.compile(r"\b(map<|variant\b)")
-_INTEGERS = {"tinyint", "smallint", "int", "bigint"}
 # So many keys are given to every task instead of shuffling the table: 50 MB where they are texts.
 _FEW_KEYS = 500_000
 _FILE_GONE = re.compile(r"FILE_NOT_EXIST|FileNotFound|DELTA_CHANGE_DATA_FILE_NOT_FOUND|DELTA_FILE_NOT_FOUND")
@@ -76,14 +75,20 @@ def merge_changes(
     table: Layout | None = None,
     on_window: Callable[[Merged], None] | None = None,
     warn: Callable[[str], None] = log.warning,
+    contract: Callable[[str], None] | None = None,
     step: Step = no_step,
 ) -> MergeReport:
-    """Bring a table to what its model says at the sources' current versions; no Spark where no row has changed."""
+    """Bring a table to what its model says at the sources' current versions; no Spark where no row has changed.
+
+    `contract` is given the model's query before its rows are written, and raises where its columns are not those that
+    were agreed on.
+    """
     lake.check_writable()
     found = lake.find(name)
     if found is not None and found.kind == "files":
         raise PenstockError(f"{name} stands for files elsewhere, and can't be a table", where=found.location)
     work = ChangeWork(lake, name, source, select, runner, table or Layout(), step, warn)
+    work.contract = contract
     work.on_window = on_window or (lambda window: log.info("%s: %s", name, window))
     work.journal.drive(work, replace=full_refresh or (found is not None and found.kind == "view"), step=step)
     return work.report
@@ -118,6 +123,7 @@ class ChangeWork:
         )
         self.report = MergeReport(shape=type(self.shape).__name__.lower())
         self.on_window: Callable[[Merged], None] = lambda window: None
+        self.contract: Callable[[str], None] | None = None
         self._warned = warn
         self._runner = runner
         self._step = step
@@ -367,21 +373,11 @@ class ChangeWork:
         text = merge.statement(self.name.sql, source, key, columns, within=within)
         self.runner.run(text, self._conf(plan, note))
 
-    def _fit(self, made: Sequence[Column], state: State) -> list[Column]:
+    def _fit(self, made: Sequence[Column], state: State) -> list[Fitted]:
         """The columns that the model fills, after the table was made to have them as `on_schema_change` says."""
         note = state.note("columns")
-        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner, note)
-        wanted = Difference(made, columns).retyped
-        misfits = [column for column in columns if column.name in wanted]
-        self._misfits = [
-            f"{column.name} is {wanted[column.name]} in the model and {column.type} in the table" for column in misfits
-        ]
-        # What is too great for an integer is an error, and a text holds all: others may lose something on the way.
-        if any(column.type != "string" and {column.type, wanted[column.name]} - _INTEGERS for column in misfits):
-            self._warn(
-                f"{self.name}: {'; '.join(self._misfits)}, and values are cast; `on_schema_change: sync_all_columns` or "
-                "--full-refresh takes the model's type"
-            )
+        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner, note, self._warn)
+        self._misfits = [str(item) for found in Difference(made, columns).changes.values() for item in found]
         return columns
 
     def _extent(self, views: Views, source: str, columns: Sequence[Column]) -> tuple[int, list[str]]:
@@ -396,7 +392,7 @@ class ChangeWork:
         change: merge.Change,
         views: Views,
         source: str,
-        columns: Sequence[Column],
+        columns: Sequence[Fitted],
         note: str,
         state: State,
     ) -> None:
@@ -426,10 +422,13 @@ class ChangeWork:
 
         The plan in the log was made from the text alone, perhaps by another version, so this decides each time.
         """
-        frame = self.runner.query(change.new(views))
+        query = change.new(views)
+        frame = self.runner.query(query)
         seen = facts(frame)
         self.shape = shape_as_seen(self.model, self.source.unique_key, str(self.name), seen)
         self.report.shape = type(self.shape).__name__.lower()
+        if self.contract is not None:
+            self.contract(query)
         columns = self._check_columns(of_frame(frame))
         self._by_order = seen.by_order
         if isinstance(change.shape, Whole):
@@ -532,5 +531,6 @@ class ChangeWork:
                 self.journal.storage.delete(self.journal.path_of(number))
 
     def _warn(self, text: str) -> None:
-        self._warned(text)
-        self.report.warnings.append(text)
+        if text not in self.report.warnings:
+            self._warned(text)
+            self.report.warnings.append(text)

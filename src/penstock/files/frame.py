@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from penstock.columns import type_text
 from penstock.errors import PenstockError, from_spark
+from penstock.files import rescue
 from penstock.files.model import VIRTUAL
 from penstock.files.source import FileSource
 from penstock.jvm import java_class
@@ -21,8 +22,8 @@ from penstock.quoting import quote
 from penstock.storage import is_uri
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, DataFrameReader
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql import DataFrame, DataFrameReader
+    from pyspark.sql.types import DataType, StructField, StructType
 
     from penstock.runner import Runner
 
@@ -50,8 +51,6 @@ _DEFAULTS: dict[str, dict[str, str]] = {
 }
 VIRTUAL_TYPES = dict(zip(VIRTUAL, ("string", "bigint", "timestamp", "timestamp")))
 _EMPTY_VIRTUAL = {name: f"cast(null as {kind})" for name, kind in VIRTUAL_TYPES.items()}
-_RECORD = "_record"
-"""The key, in `rescued_data_column`, of a record that could not be taken apart at all."""
 _INFERENCE_ONLY = ("inferSchema", "mergeSchema")
 # Spark takes a path with one of these for a pattern. Told that it is none, it reads every path of the list once more
 # for each such path, so these are escaped.
@@ -130,10 +129,13 @@ class Frames:
                 "count as ingested",
                 fix="Use `source_patterns`, `source_exclude` or `starting_timestamp`.",
             )
+        rescue.check_format(source.rescued_data_column, format)
+        rescue.check_encoding(source.rescued_data_column, format, source.source_options)
         self._spark = runner.spark
         self._hadoop = runner.place
         self._source = source
         self._format = format
+        self._found: dict[_Group, StructType] = {}
         # The longest first: a file below two roots belongs to the nearer.
         self._roots = sorted(roots or source.source_roots, key=len, reverse=True)
         if format == "avro":
@@ -148,7 +150,7 @@ class Frames:
             )
 
     def infer(self, paths: list[str], known: Shape | None = None) -> Shape:
-        """The columns of these files; those of a known shape keep their type and place."""
+        """The columns of these files; those of a known shape keep their type and place, and their structs gain fields."""
         from pyspark.sql.types import StructField, StructType
 
         fields = {field.name.lower(): field for field in _struct(known.schema).fields} if known else {}
@@ -162,7 +164,9 @@ class Frames:
             except Exception as error:
                 raise from_spark(error) from error
             for field in found.fields:
-                fields.setdefault(field.name.lower(), StructField(field.name, field.dataType, True))
+                before = fields.get(field.name.lower(), field)
+                type = _with_new_fields(before.dataType, field.dataType)
+                fields[field.name.lower()] = StructField(before.name, type, True)
             folders |= {name.lower(): name for name in group.folders}
         if not fields:
             raise PenstockError(
@@ -194,9 +198,8 @@ class Frames:
             parts = []
             for group in self._groups(paths):
                 absent = {name.lower() for name in shape.folders} - {name.lower() for name in group.folders}
-                part = self._read(group, _leave_out(schema, absent))
-                part = _with_nulls(part, [field for field in schema.fields if field.name.lower() in absent])
-                parts.append(self._with_virtual(part, VIRTUAL, virtual))
+                part = self._read(group, _leave_out(schema, absent), virtual)
+                parts.append(_with_nulls(part, [field for field in schema.fields if field.name.lower() in absent]))
             return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
         except PenstockError:
             raise
@@ -205,7 +208,11 @@ class Frames:
 
     def empty(self, shape: Shape, virtual: Sequence[str] = (), metadata: dict[str, Any] | None = None) -> DataFrame:
         """The columns without a row; those that are virtual have this metadata."""
-        frame = self._spark.createDataFrame([], _struct(shape.schema))
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        rescued = self._source.rescued_data_column
+        more = [] if rescued is None else [StructField(rescued, StringType(), True)]
+        frame = self._spark.createDataFrame([], StructType([*_struct(shape.schema).fields, *more]))
         return self._with_virtual(frame, _EMPTY_VIRTUAL, virtual, metadata)
 
     @staticmethod
@@ -252,9 +259,18 @@ class Frames:
         return str(joined).split("\n") if joined else []
 
     def _inferred(self, group: _Group) -> StructType:
-        if not group.is_odd or self._format not in ("csv", "json"):
-            return self._load(self._reader(group, infer=True), group).schema
-        return self._inferred_from_lines(group)
+        """The columns of a group's files; they are read for that, once."""
+        from pyspark.sql.types import StructType
+
+        if group not in self._found:
+            by_lines = group.is_odd and self._format in ("csv", "json")
+            found = (
+                self._inferred_from_lines(group)
+                if by_lines
+                else self._load(self._reader(group, infer=True), group).schema
+            )
+            self._found[group] = StructType([field for field in found.fields if field.name != rescue.CORRUPT])
+        return self._found[group]
 
     def _inferred_from_lines(self, group: _Group) -> StructType:
         """The columns of csv and json files with names like patterns.
@@ -285,40 +301,30 @@ class Frames:
             fields[field.name.lower()] = field
         return StructType(list(fields.values()))
 
-    def _read(self, group: _Group, schema: StructType) -> DataFrame:
-        from pyspark.sql import functions as F
+    def _read(self, group: _Group, schema: StructType, virtual: Sequence[str]) -> DataFrame:
+        """The rows of a group, with the virtual columns that are wanted."""
         from pyspark.sql.types import StringType, StructField, StructType
 
         rescued = self._source.rescued_data_column
-        reader = self._reader(group)
-        if rescued is None or self._format not in ("csv", "json"):
-            return self._load(reader.schema(schema), group)
-        whole = StructType([*schema.fields, StructField(rescued, StringType(), True)])
-        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", rescued)
-        frame = self._load(reader.schema(whole), group)
-        # Spark keeps the whole record where a value did not fit: what did fit has its own column.
-        fitting = F.array_compact(
-            F.array(*(F.when(F.col(quote(field.name)).isNotNull(), F.lit(field.name)) for field in schema.fields))
-        )
-        values = F.map_filter(
-            self._texts(F.col(quote(rescued)), schema),
-            lambda name, value: value.isNotNull() & ~F.array_contains(fitting, name),
-        )
-        unreadable = F.create_map(F.lit(_RECORD), F.col(quote(rescued)))
-        lost = F.when(F.col(quote(rescued)).isNotNull(), F.to_json(F.coalesce(values, unreadable)))
-        return frame.withColumn(rescued, lost)
-
-    def _texts(self, record: Column, schema: StructType) -> Column:
-        """A record's values as they are written, by column; null where it is no record."""
-        from pyspark.sql import functions as F
-
+        if rescued is None:
+            return self._with_virtual(self._load(self._reader(group).schema(schema), group), VIRTUAL, virtual)
+        rescue.check_name(rescued, [*schema.names, *VIRTUAL])
+        folders = {name.lower() for name in group.folders}
+        beside = [field for field in schema.fields if field.name.lower() in folders]
+        fields = [field for field in schema.fields if field.name.lower() not in folders]
+        read = rescue.with_unknown(fields, self._inferred(group)) if self._format == "json" else fields
+        # A folder's column wins over a field of its name.
+        read = [field for field in read if field.name.lower() not in folders]
+        corrupt = StructField(rescue.CORRUPT, StringType(), True)
+        frame = self._load(self._reader(group).schema(StructType([*read, *beside, corrupt])), group)
+        # Those of folders come also where the schema that is given has them not.
+        names = [name for name in frame.columns if name.lower() in folders]
         if self._format == "json":
-            return F.from_json(record, "map<string,string>")
-        texts = ", ".join(f"{quote(field.name)} string" for field in schema.fields)
-        options = {key: value for key, value in self._source.source_options.items() if key.lower() != "header"}
-        row = F.from_csv(record, texts, options)
-        pairs = [part for field in schema.fields for part in (F.lit(field.name), row.getField(field.name))]
-        return F.create_map(*pairs)
+            frame = rescue.from_records(frame, fields, read, names, rescued)
+        else:
+            frame = rescue.from_rows(frame, fields, names, rescued, self._source.source_options)
+        shown = [*schema.names, *(name for name in names if name not in schema.names), rescued]
+        return self._with_virtual(frame.select(*map(quote, shown)), VIRTUAL, virtual)
 
     def _reader(self, group: _Group, *, infer: bool = False) -> DataFrameReader:
         defaults = {
@@ -327,6 +333,10 @@ class Frames:
         if self._source.source_options.get("header", "false") != "true":
             defaults.pop("enforceSchema", None)
         reader = self._spark.read.format(self._format).options(**{**defaults, **self._source.source_options})
+        if self._source.rescued_data_column is not None:
+            # A bad record is not to fail the inference either.
+            reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", rescue.CORRUPT)
+            reader = reader.option("samplingRatio", "1") if infer else reader
         return self._named(group, reader)
 
     def _named(self, group: _Group, reader: DataFrameReader) -> DataFrameReader:
@@ -402,6 +412,24 @@ def _struct(schema: dict[str, Any]) -> StructType:
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(schema)
+
+
+def _with_new_fields(known: DataType, found: DataType) -> DataType:
+    """A known type with the fields that its structs have gained."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(known, StructType) and isinstance(found, StructType):
+        gained = {field.name.lower(): field for field in found.fields}
+        fields = []
+        for field in known.fields:
+            other = gained.pop(field.name.lower(), field)
+            fields.append(StructField(field.name, _with_new_fields(field.dataType, other.dataType), True))
+        return StructType([*fields, *gained.values()])
+    if isinstance(known, ArrayType) and isinstance(found, ArrayType):
+        return ArrayType(_with_new_fields(known.elementType, found.elementType))
+    if isinstance(known, MapType) and isinstance(found, MapType):
+        return MapType(known.keyType, _with_new_fields(known.valueType, found.valueType))
+    return known
 
 
 def _with_nulls(frame: DataFrame, fields: list[StructField]) -> DataFrame:

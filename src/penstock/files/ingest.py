@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.columns import APPEND, SYNC, Difference, of_frame, reshape
+from penstock.columns import APPEND, SYNC, Difference, adapt
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.frame import Shape
 from penstock.files.ledger import Ledger
@@ -43,7 +43,7 @@ from penstock.quoting import literal
 from penstock.relations import digest
 from penstock.secrets import logger, redact
 from penstock.storage import is_uri
-from penstock.table import MARK
+from penstock.table import MARK, Column
 from penstock.transaction import Transaction, commit_marks, on_sql
 
 if TYPE_CHECKING:
@@ -68,15 +68,19 @@ def ingest(
     listings: Listings | None = None,
     on_batch: Callable[[Batch], None] | None = None,
     warn: Callable[[str], None] = log.warning,
+    contract: Callable[[str], None] | None = None,
     step: Step = no_step,
 ) -> IngestReport:
     """Bring every new file in, batch by batch, each exactly once; no Spark is started when none is new.
 
+    `contract` is given the SELECT over a batch's files before anything of the batch is written, and raises where its
+    columns are not those that were agreed on.
     `max_batches` ends the run earlier; the next goes on from there.
     """
     lake.check_writable()
     model = Model.read(select, str(name))
     work = FileWork(lake, name, source, model, runner, table or Layout(), listings, step, warn)
+    work.contract = contract
     work.max_batches = max_batches
     work.on_batch = on_batch or (lambda batch: log.info("%s: %s", name, batch))
     found = lake.find(name)
@@ -119,6 +123,9 @@ class FileWork:
         self.on_batch: Callable[[Batch], None] = lambda batch: None
         self._warned = warn
         self.max_batches: int | None = None
+        self.contract: Callable[[str], None] | None = None
+        self._agreed: list[Column] = []
+        """The columns that the contract was last asked about."""
         self._runner = runner
         self._listings = listings or Listings(lake.storage_options)
         self._step = step
@@ -327,7 +334,10 @@ class FileWork:
             except BadFiles as error:
                 plan = self._set_aside(plan, error)
                 continue
-            self._drop_columns(reading, state)
+            self._check_contract(reading)
+            self._sync_columns(reading, state)
+            for text in reading.warnings:
+                self._warn(text)
             if self._reading is not None:
                 self._reading[1].drop(self.runner)
             plan = replace(plan, schema=reading.shape.schema, folders=reading.shape.folders, format=reading.format)
@@ -373,15 +383,32 @@ class FileWork:
         reading.drop(self.runner)
         return None
 
-    def _drop_columns(self, reading: Reading, state: State) -> None:
-        """Under `sync_all_columns` the table loses what the SELECT no longer makes, before the batch comes in."""
+    def _check_contract(self, reading: Reading) -> None:
+        """Refuse a SELECT whose columns are not those of the model's contract, before a plan is written."""
+        if self.contract is None or reading.made == self._agreed:
+            return
+        try:
+            self.contract(reading.query)
+        except BaseException:
+            reading.drop(self.runner)
+            raise
+        self._agreed = reading.made
+
+    def _sync_columns(self, reading: Reading, state: State) -> None:
+        """Under `sync_all_columns` the table takes the SELECT's types, and loses what it no longer makes, before the batch.
+
+        What is only new is added by the batch's own commit.
+        """
         columns = reading.request.columns
         if self.source.on_schema_change != SYNC or columns is None or reading.request.shape is not None:
             return
-        if gone := Difference(of_frame(reading.frame), columns).gone:
-            reading.drop(self.runner)
-            reshape(self.lake, self.name, add={}, remove=gone, runner=self.runner, note=state.note("columns"))
-            raise Lost(f"the columns {', '.join(gone)} were dropped")
+        difference = Difference(reading.made, columns)
+        if not (difference.gone or difference.other_than_new):
+            return
+        reading.drop(self.runner)
+        note = state.note("columns")
+        adapt(self.lake, self.name, difference, SYNC, self.runner, note, self._warn)
+        raise Lost(f"the table's columns were changed: {difference}")
 
     # Writing
 
@@ -393,7 +420,9 @@ class FileWork:
             self.runner.run(text, on_sql(MARK, plan.number, note))
             return
         assert state.table is not None
-        merge = self.source.on_schema_change in (APPEND, SYNC)
+        have = {column.name.lower() for column in state.table.columns}
+        adds = any(name.lower() not in have for name in reading.frame.columns)
+        merge = adds or self.source.on_schema_change in (APPEND, SYNC)
         replaced = plan.with_status(REPLACED)["path"].to_pylist()
         with self.runner.tagged(note):
             if replaced:
@@ -536,5 +565,6 @@ class FileWork:
         self.journal.summarize(state, facts)
 
     def _warn(self, text: str) -> None:
-        self._warned(text)
-        self.report.warnings.append(text)
+        if text not in self.report.warnings:
+            self._warned(text)
+            self.report.warnings.append(text)

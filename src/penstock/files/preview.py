@@ -58,7 +58,8 @@ def data_columns(
 ) -> dict[str, str]:
     """The columns that `@data` has, with their types; the virtual ones too."""
     some = _Some(lake, name, source, runner or lake.runner, listings)
-    return some.shape.types | VIRTUAL_TYPES
+    rescued = {} if source.rescued_data_column is None else {source.rescued_data_column: "string"}
+    return some.shape.types | rescued | VIRTUAL_TYPES
 
 
 class _Some:

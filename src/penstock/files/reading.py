@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.columns import FAIL, IGNORE, Difference, of_frame, type_text
+from penstock.columns import APPEND, FAIL, IGNORE, SYNC, Difference, fitted, of_frame, with_new_fields
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.facts import facts
+from penstock.files import rescue
 from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.model import FILE_URI, Model
 from penstock.files.source import FileSource
@@ -62,6 +63,10 @@ class Reading:
     view: str
     query: str
     frame: DataFrame
+    """The SELECT's columns as the table is to have them."""
+    made: list[Column]
+    """The SELECT's own columns."""
+    warnings: list[str]
 
     def drop(self, runner: Runner) -> None:
         runner.spark.catalog.dropTempView(self.view)
@@ -97,12 +102,14 @@ class Reader:
                 self.across_rows, self._has_asked = self._model.across_rows_as_seen(facts(frame)), True
             if once := self._model.once(query, frame.columns):
                 query, frame = once, self._select(once)
+            made, warnings = of_frame(frame), list[str]()
+            rescue.check_selected(self._source.rescued_data_column, frame.columns, str(self._name))
             if request.columns is not None:
-                frame = self._fit(frame, request.columns)
+                frame = self._fit(frame, made, request.columns, warnings.append)
         except PenstockError:
             self._runner().spark.catalog.dropTempView(view)
             raise
-        return Reading(request, format, shape, view, query, frame)
+        return Reading(request, format, shape, view, query, frame, made, warnings)
 
     def unreadable(self, request: Request) -> dict[str, str]:
         """After a failure: which files can't be read is asked of each alone."""
@@ -172,26 +179,25 @@ class Reader:
                 raise BadFiles(bad) from None
             raise
 
-    def _fit(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    def _fit(
+        self, frame: DataFrame, made: list[Column], columns: Sequence[Column], warn: Callable[[str], None]
+    ) -> DataFrame:
         """The SELECT's columns as the table has them, by name; new and missing ones as `on_schema_change` says."""
-        from pyspark.sql import functions as F
-
-        target = {column.name.lower(): column for column in columns}
         policy = self._source.on_schema_change
         if policy == FAIL:
-            Difference(of_frame(frame), columns).refuse(str(self._name))
-        fitted = []
-        for column in frame.schema.fields:
-            key = column.name.lower()
-            if key not in target:
-                if policy != IGNORE:
-                    fitted.append(F.col(quote(column.name)))
-                continue
-            wanted = target[key]
-            same = type_text(column.dataType) == wanted.type
-            value = F.col(quote(column.name)) if same else F.col(quote(column.name)).cast(wanted.type)
-            fitted.append(value.alias(wanted.name))
-        return frame.select(*fitted)
+            Difference(made, columns).refuse(str(self._name))
+        # What is new in a struct is added by the commit that brings its values.
+        have = with_new_fields(made, columns) if policy in (APPEND, SYNC) else list(columns)
+        fitting = {column.name.lower(): column for column in fitted(made, have, str(self._name), policy, warn)}
+        kept = (self._source.rescued_data_column or "").lower()
+        items = []
+        for column in made:
+            if (target := fitting.get(column.name.lower())) is not None:
+                items.append(f"{target.value(quote(column.name))} as {quote(target.name)}")
+            elif policy in (APPEND, SYNC) or column.name.lower() == kept:
+                # The column of what does not fit is added whatever the policy: its values would be lost.
+                items.append(quote(column.name))
+        return frame.selectExpr(*items)
 
     def _probe(self, read: Callable[[str], object], paths: Sequence[str]) -> dict[str, str]:
         bad = {}

@@ -95,4 +95,10 @@ class FileSource:
             problems.append("`source_roots` is missing: name the folders or URIs where the files arrive")
         if values.get("rescued_data_column") and values.get("source_format") not in (None, "csv", "json"):
             problems.append("`rescued_data_column` is for csv and json: other formats carry their own schema")
+        if rescued := values.get("rescued_data_column"):
+            declared = {column.name.lower() for column in values.get("source_columns", ()) if column.extract}
+            if rescued.lower() in declared:
+                problems.append(
+                    f"`rescued_data_column` is {rescued}, and `source_columns` declares a column of that name: take another"
+                )
         return values, problems

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from penstock.columns import once
 from penstock.errors import PenstockError
 from penstock.journal import Journal, State, Step, no_step
 from penstock.secrets import logger
@@ -84,6 +85,7 @@ class WindowRun:
         self._request = request
         self._settings = target.settings
         self._step = step
+        self._warn = once(warn)
         self._lock = threading.Lock()
         self._empty = NONE
         self._whole = span(request.windows)
@@ -158,7 +160,7 @@ class WindowRun:
         return self._bring((window,), target, select)
 
     def _bring(self, windows: tuple[Window, ...], target: Target, select: Select) -> Outcome:
-        job = WindowWork(target, select, self._whole, self._step, no_rows=self._request.empty)
+        job = WindowWork(target, select, self._whole, self._step, no_rows=self._request.empty, warn=self._warn)
         state = job.journal.state(check=not self._anew)
         with self._alone(state):
             if self._request.empty and not self._anew and state.table is not None:

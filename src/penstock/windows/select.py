@@ -17,7 +17,7 @@ from penstock import quoting, sql
 from penstock.columns import IGNORE
 from penstock.config.keys import SIZES
 from penstock.errors import NotFound, PenstockError
-from penstock.files import FileSource, Listings, Model
+from penstock.files import FileSource, Listings, Model, rescue
 from penstock.files.frame import Frames, Shape, format_of
 from penstock.files.listing import matching
 from penstock.names import Name
@@ -42,6 +42,8 @@ class Bound:
     """Whether what it reads is the window's alone; else what it makes is to be filtered."""
     drop: Callable[[], None] = lambda: None
     """Forget what was made for it in the session."""
+    kept: str | None = None
+    """A column that the table gets whatever `on_schema_change` says: what does not fit its columns is in it."""
 
 
 class Select(Protocol):
@@ -153,16 +155,22 @@ class FileSelect:
         read = Shape(shape["schema"], tuple(shape["folders"]))
         frame = self._frame(frames, read, self._files(window))
         found = next((field for field in frame.schema.fields if field.name.lower() == self._event_time), None)
-        filtered = self._folders_are_windows
+        filtered, rescued = self._folders_are_windows, self._source.rescued_data_column
         if found is not None and not filtered:
-            frame = frame.where(bounds.inside(found.name, found.dataType.simpleString(), window))
+            inside = bounds.inside(found.name, found.dataType.simpleString(), window)
+            frame = frame.where(inside if rescued is None else rescue.placed(inside, found.name, rescued))
             filtered = True
         view = f"penstock_data_{uuid.uuid4().hex}"
         frame.createOrReplaceTempView(view)
         text = self._model.bind(view)
         columns = [column.name for column in self._runner.columns_of(text)]
         text = self._model.once(text, columns) or text
-        return Bound(text, filtered, lambda: self._forget(view))
+        try:
+            rescue.check_selected(rescued, columns, ", ".join(self._source.source_roots))
+        except PenstockError:
+            self._forget(view)
+            raise
+        return Bound(text, filtered, lambda: self._forget(view), rescued)
 
     def _forget(self, view: str) -> None:
         self._runner.spark.catalog.dropTempView(view)

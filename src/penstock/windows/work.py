@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -19,7 +19,7 @@ from penstock.table import MARK, Column, Table
 from penstock.transaction import commit_marks, noted, on_sql
 from penstock.windows import bounds
 from penstock.windows.plan import APPEND, KIND, REPLACE, Known, WindowLedger, WindowPlan
-from penstock.windows.select import Select
+from penstock.windows.select import Bound, Select
 from penstock.windows.settings import WindowSettings
 from penstock.windows.window import NONE, Ranges, Window, floor, packs, span
 from penstock.written import Written
@@ -44,6 +44,8 @@ class Target:
     settings: WindowSettings
     layout: Layout
     runner: Runner
+    contract: Callable[[str], None] | None = None
+    """Given a SELECT over a window before it is written, raises where its columns are not those that were agreed on."""
 
     @property
     def location(self) -> str:
@@ -56,7 +58,14 @@ class WindowWork:
     kind = KIND
 
     def __init__(
-        self, target: Target, select: Select, whole: Window, step: Step = no_step, *, no_rows: bool = False
+        self,
+        target: Target,
+        select: Select,
+        whole: Window,
+        step: Step = no_step,
+        *,
+        no_rows: bool = False,
+        warn: Callable[[str], None] = log.warning,
     ) -> None:
         """`whole` is what the run that it is part of is to bring in; without rows, it only makes the table."""
         self._target = target
@@ -78,6 +87,9 @@ class WindowWork:
         self.superseded = False
         """Whether another run has made the table anew, planned after this one's."""
         self._no_rows = no_rows
+        self._warn = warn
+        self._agreed: list[Column] = []
+        """The columns that the contract was last asked about."""
         self._wanted: tuple[Window, ...] | None = None
         self._limit = whole.end
         self._empty = NONE
@@ -168,6 +180,10 @@ class WindowWork:
         else:
             return None
         last = known.plan
+        shape = self._select.shape(span(windows), None if last is None else last.shape)
+        if self._target.contract is not None and not self._select.is_empty(span(windows)):
+            with self._bound(span(windows), shape) as bound:
+                self._check_contract(bound.text)
         return WindowPlan(
             number=number,
             generation=number if made else state.generation,
@@ -176,7 +192,7 @@ class WindowWork:
             replace=made,
             before=before,
             whole=self._whole if made or last is None else last.whole,
-            shape=self._select.shape(span(windows), None if last is None else last.shape),
+            shape=shape,
             ledger=new_ledger() if made else state.ledger,
         )
 
@@ -236,13 +252,28 @@ class WindowWork:
     @contextmanager
     def _query(self, window: Window, shape: dict[str, object] | None, state: State | None = None) -> Iterator[str]:
         """The model over a window, each row's time checked, its columns as the table has them."""
+        with self._bound(window, shape) as bound:
+            self._check_contract(bound.text)
+            yield self._checked(bound, window, state)
+
+    @contextmanager
+    def _bound(self, window: Window, shape: dict[str, object] | None) -> Iterator[Bound]:
         bound = self._select.over(window, shape)
         try:
-            yield self._checked(bound.text, window, bound.filtered, state)
+            yield bound
         finally:
             bound.drop()
 
-    def _checked(self, text: str, window: Window, filtered: bool, state: State | None) -> str:
+    def _check_contract(self, text: str) -> None:
+        if self._target.contract is None:
+            return
+        columns = self._target.runner.columns_of(text)
+        if columns != self._agreed:
+            self._target.contract(text)
+            self._agreed = columns
+
+    def _checked(self, bound: Bound, window: Window, state: State | None) -> str:
+        text, filtered = bound.text, bound.filtered
         columns = self._target.runner.columns_of(text)
         time = self._event_column(columns)
         here = bounds.inside(time.name, time.type, window)
@@ -252,22 +283,19 @@ class WindowWork:
             says = literal(f"The model makes a row whose {time.name} lies outside of its window {window}: ")
             wrong = f"raise_error(concat({says}, coalesce(cast({made[time.name.lower()]} as string), 'null')))"
             made[time.name.lower()] = f"if({here}, {quote(time.name)}, {wrong})"
-        items = self._fitted(columns, made, state)
+        items = self._fitted(columns, made, state, bound.kept)
         return f"select {', '.join(items)} from (\n{text}\n)" + ("" if filtered else f" where {here}")
 
-    def _fitted(self, columns: list[Column], made: Mapping[str, str], state: State | None) -> list[str]:
+    def _fitted(
+        self, columns: list[Column], made: Mapping[str, str], state: State | None, kept: str | None
+    ) -> list[str]:
         """Each column's expression, with the table's name and type; without a state the table is a new one."""
         if state is None:
             return [f"{made[column.name.lower()]} as {quote(column.name)}" for column in columns]
         target = self._target
-        types = {column.name.lower(): column.type for column in columns}
-        items = []
         policy, note = self._settings.on_schema_change, state.note("columns")
-        for column in fit(target.lake, target.name, columns, policy, target.runner, note):
-            value = made[column.name.lower()]
-            value = value if types[column.name.lower()] == column.type else f"cast({value} as {column.type})"
-            items.append(f"{value} as {quote(column.name)}")
-        return items
+        fitting = fit(target.lake, target.name, columns, policy, target.runner, note, self._warn, kept)
+        return [f"{column.value(made[column.name.lower()])} as {quote(column.name)}" for column in fitting]
 
     def _event_column(self, columns: Iterable[Column]) -> Column:
         wanted = self._settings.event_time.lower()

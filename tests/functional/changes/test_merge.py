@@ -302,7 +302,31 @@ def test_a_value_that_is_cast_is_warned_about(a):
     a.merge(select)
     a.sql("create or replace table {s}.a {feed} as select id, name, g + 0.5d as g from {s}.a")
     (warning,) = a.merge(select).warnings
-    assert "g is double in the model and bigint in the table, and values are cast" in warning
+    assert "g is double in the model and bigint in the table: fractions are cut off" in warning
+    a.sql("update {s}.a set g = 9.5 where id = 1")
+    a.sql("update {s}.a set g = 8.5 where id = 2")
+    (warning,) = a.merge(select, cdf_max_versions=1).warnings
+    assert "fractions are cut off" in warning
+    assert a.merge(select).warnings == []
+
+
+@pytest.mark.parametrize("shape", ["rows", "keys"])
+def test_a_struct_goes_by_the_names_of_its_fields(a, shape):
+    """Spark's cast has them by place."""
+    read = "from {s}.a" if shape == "rows" else "from {s}.a left semi join (select 7 as g) as t on t.g <> a.g"
+    first = f"select id, named_struct('x', id, 'y', -id) as s {read}"
+    then = f"select id, named_struct('new', name, 'y', -id, 'x', id) as s {read}"
+    assert a.merge(first).shape == shape
+    a.sql("update {s}.a set name = 'changed', g = 5 where id in (1, 2)")
+    report = a.merge(then)
+    assert any("s.new (string) is not in the table: its values are not stored" in said for said in report.warnings)
+    a.check(first)
+    a.sql("update {s}.a set name = 'again' where id in (1, 2)")
+    report = a.merge(then, on_schema_change="append_new_columns")
+    assert not any("not stored" in said for said in report.warnings)
+    assert [column.type for column in a.log().columns] == ["bigint", "struct<x:bigint,y:bigint,new:string>"]
+    rows = a.sql(f"select id, s.x, s.y, s.new from {a.target} where id in (1, 2, 3) order by id").collect()
+    assert [tuple(row) for row in rows] == [(1, 1, -1, "again"), (2, 2, -2, "again"), (3, 3, -3, None)]
 
 
 def test_columns_in_another_order(a):

@@ -24,9 +24,11 @@ from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import columns as table_columns
 from penstock import config, locations, quoting
+from penstock.columns import Difference
 from penstock.errors import NotFound
 from penstock.names import check_part
 from penstock.sql import statements
+from penstock.table import Column as TableColumn
 
 if TYPE_CHECKING:
     import agate
@@ -96,7 +98,8 @@ class PenstockAdapter(IngestionAdapter):
     def drop_relation(self, relation: PenstockRelation) -> None:
         self.cache_dropped(relation)
         if relation.is_temporary:
-            self.runner.spark.catalog.dropTempView(str(relation.identifier))
+            for name in (str(relation.identifier), _arranged(relation)):
+                self.runner.spark.catalog.dropTempView(name)
             return
         with self.connections.exception_handler(f"drop {relation}"):
             self.lake.drop(relation.name_in_lake, missing_ok=True, owns_location=self.owns_location(relation))
@@ -242,6 +245,63 @@ class PenstockAdapter(IngestionAdapter):
             )
         return have
 
+    @available.parse(lambda *a, **k: {})
+    def schema_changes(self, query: PenstockRelation, relation: PenstockRelation) -> dict[str, Any]:
+        """How a query's columns and a table's differ, in the words of dbt's `check_for_schema_changes`."""
+        made, have = self.get_columns_in_relation(query), self.get_columns_in_relation(relation)
+        difference = Difference(_in_engine(made), _in_engine(have))
+        new, gone = {column.name for column in difference.new}, set(difference.gone)
+        old = {column.name: column.data_type for column in have}
+        return {
+            "schema_changed": bool(difference),
+            "source_not_in_target": [column for column in made if column.name in new],
+            "target_not_in_source": [column for column in have if column.name in gone],
+            "source_columns": made,
+            "target_columns": have,
+            "new_target_types": [
+                {"column_name": name, "new_type": type, "old_type": old[name]}
+                for name, type in difference.retyped.items()
+            ],
+        }
+
+    @available.parse_none
+    def adapt_columns(self, relation: PenstockRelation, columns: list[PenstockColumn], on_schema_change: str) -> None:
+        """Give a table the columns and fields that `on_schema_change` asks for."""
+        name = relation.name_in_lake
+        with self.connections.exception_handler(f"columns of {relation}"):
+            difference = Difference(_in_engine(columns), self.lake.columns(name))
+            table_columns.adapt(
+                self.lake, name, difference, on_schema_change, self.runner, note=None, warn=logger.warning
+            )
+
+    @available.parse(lambda self, relation, query, *a, **k: query)
+    def arranged(
+        self, relation: PenstockRelation, query: PenstockRelation, on_schema_change: str, evolves: bool = False
+    ) -> PenstockRelation:
+        """The relation to write a table from: the query, or a view of it with its structs laid out as the table's.
+
+        Values that the table's types may change are warned about.
+        """
+        name = relation.name_in_lake
+        with self.connections.exception_handler(f"columns of {relation}"):
+            made, have = self.runner.columns_of_relation(query.render()), self.lake.columns(name)
+            if evolves:
+                have = table_columns.with_new_fields(made, have)
+            fitted = table_columns.fitted(made, have, str(name), on_schema_change, logger.warning)
+            values = {column.name.lower(): column.value(quoting.quote(column.name), leaves=False) for column in fitted}
+            items = [
+                (values.get(column.name.lower(), quoting.quote(column.name)), quoting.quote(column.name))
+                for column in made
+            ]
+            if all(value.lower() == name.lower() for value, name in items):
+                return query
+            view = query.incorporate(path={"identifier": _arranged(query)})
+            selected = ", ".join(f"{value} as {name}" for value, name in items)
+            self.runner.run(
+                f"create or replace temporary view {view.render()} as select {selected} from {query.render()}"
+            )
+        return view
+
     @available.parse(lambda *a, **k: "")
     def table_clauses(self, model: Mapping[str, Any]) -> str:
         """What CREATE TABLE says between USING delta and AS."""
@@ -366,6 +426,15 @@ class PenstockAdapter(IngestionAdapter):
             return cursor.fetchall()
         cursor.drain()
         return None
+
+
+def _arranged(relation: PenstockRelation) -> str:
+    """The name of the view that `arranged` makes of a temporary relation."""
+    return f"{relation.identifier}_arranged"
+
+
+def _in_engine(columns: Iterable[PenstockColumn]) -> list[TableColumn]:
+    return [TableColumn(column.name, column.data_type) for column in columns]
 
 
 def _check_names(key: str, names: str | list[str] | None, columns: Iterable[PenstockColumn]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from penstock.sql import bind
 if TYPE_CHECKING:
     from penstock.files import FileSource, Listings
     from penstock.windows import FileSelect, Target, WindowRun, WindowRuns
+
+Contract = Callable[[str], None] | None
 
 
 class IngestionAdapter(EngineAdapter):
@@ -52,9 +55,9 @@ class IngestionAdapter(EngineAdapter):
 
     @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
     def ingest_files(
-        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool
+        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool, contract: Contract = None
     ) -> PenstockAdapterResponse:
-        """Bring a file model's new files in; nothing new starts no Spark."""
+        """Bring a file model's new files in; nothing new starts no Spark. `contract` is dbt's macro that asserts one."""
         # Not imported above: pyarrow is for those who read files.
         from penstock import files
 
@@ -71,6 +74,7 @@ class IngestionAdapter(EngineAdapter):
                 listings=self._listings,
                 on_batch=lambda batch: logger.info(f"{relation.name_in_lake}: {batch}"),
                 warn=logger.warning,
+                contract=contract,
             )
         return file_model.response(report)
 
@@ -140,7 +144,12 @@ class IngestionAdapter(EngineAdapter):
 
     @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
     def run_window(
-        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], full_refresh: bool
+        self,
+        relation: PenstockRelation,
+        sql: str,
+        model: Mapping[str, Any],
+        full_refresh: bool,
+        contract: Contract = None,
     ) -> PenstockAdapterResponse:
         """Bring in the window that dbt has come to, with others where they are packed; or tell why not."""
         from dbt.adapters.penstock import window_model
@@ -148,7 +157,8 @@ class IngestionAdapter(EngineAdapter):
 
         with self.connections.exception_handler(sql):
             run = self._window_run(relation, model, full_refresh)
-            target, window = self._window_target(relation, model), window_model.window_of(model)
+            target = replace(self._window_target(relation, model), contract=contract)
+            window = window_model.window_of(model)
             if file_model.is_file_model(model["config"]):
                 return window_model.response(run.run(window, target, self._window_files(target, sql, model)))
             select = TableSelect(self.lake, sql, window, fixed=not run.packed)
@@ -191,7 +201,7 @@ class IngestionAdapter(EngineAdapter):
 
     @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
     def merge_changes(
-        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool
+        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool, contract: Contract = None
     ) -> PenstockAdapterResponse:
         """Bring a model's table to its sources' current versions; no row changed starts no Spark."""
         from penstock import changes
@@ -207,5 +217,6 @@ class IngestionAdapter(EngineAdapter):
                 table=self.layout(model),
                 on_window=lambda window: logger.info(f"{relation.name_in_lake}: {window}"),
                 warn=logger.warning,
+                contract=contract,
             )
         return change_model.response(report)

@@ -15,3 +15,14 @@
 {% macro penstock__get_columns_in_query(select_sql) -%}
   {{ return(adapter.get_column_schema_from_query(with_given_data(select_sql)) | map(attribute='name') | list) }}
 {%- endmacro %}
+
+{#- Types are compared field by field, and the same everywhere: by the engine. -#}
+{% macro penstock__check_for_schema_changes(source_relation, target_relation) -%}
+  {%- set changes = adapter.schema_changes(source_relation, target_relation) -%}
+  {% do log('In ' ~ target_relation ~ ': ' ~ changes) %}
+  {{ return(changes) }}
+{%- endmacro %}
+
+{% macro penstock__sync_column_schemas(on_schema_change, target_relation, schema_changes_dict) -%}
+  {% do adapter.adapt_columns(target_relation, schema_changes_dict['source_columns'], on_schema_change) %}
+{%- endmacro %}

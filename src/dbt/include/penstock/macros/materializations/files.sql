@@ -3,7 +3,7 @@
   {% do begin_model() %}
 
   {% do write(sql) %}
-  {% do store_result('main', response=adapter.ingest_files(target_relation, sql, model, replace)) %}
+  {% do store_result('main', response=adapter.ingest_files(target_relation, sql, model, replace, contract_check())) %}
 
   {{ return(end_engine_model(target_relation)) }}
 {%- endmacro %}

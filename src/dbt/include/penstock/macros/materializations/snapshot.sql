@@ -14,7 +14,7 @@
 {%- endmacro %}
 
 {% macro penstock__snapshot_merge_sql(target, source, insert_cols) -%}
-  {{ default__snapshot_merge_sql(target, source, insert_cols) }}
+  {{ default__snapshot_merge_sql(target, adapter.arranged(target, source, 'ignore'), insert_cols) }}
 {%- endmacro %}
 
 {% macro penstock__post_snapshot(staging_relation) -%}

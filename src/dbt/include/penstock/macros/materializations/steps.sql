@@ -4,6 +4,11 @@
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 {%- endmacro %}
 
+{#- dbt's assertion of an enforced contract, for the engine to call with the query that it has made; else none. -#}
+{% macro contract_check() -%}
+  {{ return(get_assert_columns_equivalent if config.get('contract').enforced else none) }}
+{%- endmacro %}
+
 {#- What changed in the config of a table that is there. -#}
 {% macro apply_layout(relation) -%}
   {% for change in adapter.layout_changes(relation, model) %}

@@ -11,7 +11,7 @@
   {% else %}
     {% do apply_layout(target_relation) %}
   {% endif %}
-  {% do store_result('main', response=adapter.merge_changes(target_relation, sql, model, should_full_refresh())) %}
+  {% do store_result('main', response=adapter.merge_changes(target_relation, sql, model, should_full_refresh(), none if replace else contract_check())) %}
 
   {{ return(end_model(target_relation)) }}
 {%- endmacro %}

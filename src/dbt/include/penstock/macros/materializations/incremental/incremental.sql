@@ -34,15 +34,16 @@
       {{ create_table_as(True, temp_relation, query) }}
     {%- endcall %}
     {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, existing_relation) -%}
+    {%- set evolves = strategy == 'merge' and config.get('merge_with_schema_evolution') -%}
     {%- if not dest_columns -%}
-      {%- set evolves = strategy == 'merge' and config.get('merge_with_schema_evolution') -%}
       {%- set dest_columns = adapter.columns_to_fill(existing_relation, temp_relation, evolves) -%}
     {%- endif -%}
     {% do apply_layout(target_relation) %}
     {% do adapter.check_unique_key(config.get('unique_key'), dest_columns) %}
+    {%- set written_relation = adapter.arranged(existing_relation, temp_relation, on_schema_change, evolves) -%}
     {%- set strategy_sql = strategy_sql_macro({
         'target_relation': target_relation,
-        'temp_relation': temp_relation,
+        'temp_relation': written_relation,
         'unique_key': config.get('unique_key'),
         'dest_columns': dest_columns,
         'incremental_predicates': config.get('predicates', none) or config.get('incremental_predicates', none),

@@ -17,7 +17,7 @@
     {%- set query = get_select_subquery(query) -%}
   {%- endif -%}
   {% do write(query) %}
-  {% do store_result('main', response=adapter.run_window(target_relation, query, model, should_full_refresh())) %}
+  {% do store_result('main', response=adapter.run_window(target_relation, query, model, should_full_refresh(), none if contract else contract_check())) %}
 
   {{ return(end_engine_model(target_relation)) }}
 {%- endmacro %}
