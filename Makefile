@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types archive unit explore functional models intake faults chaos bench format reference clean java
+.PHONY: help demo test check lint types archive unit explore functional models intake users faults chaos bench format reference clean java
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ models: .venv/ready java ## dbt's own tests of an adapter, and ours of models
 	$(RUN) python -m pytest tests/functional/adapter $(filter-out $(INTAKE_TESTS),$(wildcard tests/functional/test_*.py)) -m 'not slow'
 intake: .venv/ready java ## Files and changes
 	$(RUN) python -m pytest $(INTAKE_TESTS) -m 'not slow'
+
+users: .venv/ready java ## Files, changes and windows, all with the SQL settings of a user's Spark
+	PENSTOCK_SESSION=users $(RUN) python -m pytest $(INTAKE_TESTS) $(wildcard tests/functional/test_microbatch*.py) -m 'not slow'
 
 # Delta's jars and Spark's class archive, which a test run of a quarter of an hour would not keep: each JVM would start cold.
 archive: .venv/ready java

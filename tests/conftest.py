@@ -41,7 +41,14 @@ USERS_SESSION: dict[str, Any] = {
         "spark.databricks.delta.snapshotPartitions": str(_CORES),
     },
 }
-"""As a user's Spark plans and runs queries: files, changes and windows are tested with it."""
+"""As a user's Spark plans and runs queries. Tests marked `users_session` have it; all of them where PENSTOCK_SESSION is users."""
+
+
+def session_of(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The session of a test: generated code and adaptive execution, for tiny queries, take twice the time."""
+    users = request.node.get_closest_marker("users_session") or os.environ.get("PENSTOCK_SESSION") == "users"
+    return USERS_SESSION if users else SESSION
+
 
 SHORT_SESSION = {
     **SESSION,
@@ -86,5 +93,5 @@ def penstock_target(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
         "type": "penstock",
         "root": str(tmp_path_factory.mktemp("lake")),
         "threads": 2,
-        "session": USERS_SESSION if request.node.get_closest_marker("users_session") else SESSION,
+        "session": session_of(request),
     }

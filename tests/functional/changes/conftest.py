@@ -10,7 +10,7 @@ import pytest
 from penstock.changes import MergeReport
 from penstock.lake import Lake, connect
 from penstock.table import Table
-from tests.conftest import USERS_SESSION, delta_rows
+from tests.conftest import delta_rows, session_of
 
 FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
 
@@ -18,8 +18,8 @@ FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
 class World:
     """A lake with sources whose changes are followed; the JVM is this process's."""
 
-    def __init__(self, folder: Path) -> None:
-        self.lake: Lake = connect(str(folder / "lake"), session=USERS_SESSION)
+    def __init__(self, folder: Path, session: dict[str, Any]) -> None:
+        self.lake: Lake = connect(str(folder / "lake"), session=session)
         self.schema = f"s_{uuid.uuid4().hex[:8]}"
         self.target = f"{self.schema}.target"
 
@@ -59,5 +59,5 @@ def _plain(value: Any) -> Any:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    return World(tmp_path, session_of(request))

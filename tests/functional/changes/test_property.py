@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock import PenstockError
+from tests.conftest import SESSION, USERS_SESSION
 from tests.functional.changes.conftest import World
 
 SEQUENCES = int(os.environ.get("PENSTOCK_SEQUENCES", "40"))
@@ -229,7 +230,8 @@ def test_incremental_is_full(tmp_path, number: int) -> None:
     seed = SEED + number
     print(f"PENSTOCK_SEED={seed} PENSTOCK_SEQUENCES={TOGETHER}")
     chance = random.Random(seed)
-    world = World(tmp_path)
+    # As a user's Spark runs them, and without generated code and adaptive execution, by turns.
+    world = World(tmp_path, SESSION if number % 2 else USERS_SESSION)
     history = History(world, chance)
     # Every model has its turn, the number of the history decides which.
     models = [MODELS[(seed * TOGETHER + index) % len(MODELS)] for index in range(TOGETHER)]
