@@ -403,10 +403,12 @@ class PenstockAdapter(IngestionAdapter):
         self.handle.set_conf(dict(conf))
 
     @available.parse(lambda *a, **k: "")
-    def seed_query(self, agate_table: agate.Table, column_types: Mapping[str, str] | None) -> str:
+    def seed_query(
+        self, agate_table: agate.Table, column_types: Mapping[str, str] | None, quote_columns: bool | None = None
+    ) -> str:
         """A seed's rows as a temporary view; the query that reads them with their types."""
         with self.connections.exception_handler("seed"):
-            return seed.query(self.runner, agate_table, self, column_types or {})
+            return seed.query(self.runner, agate_table, self, column_types or {}, quote_columns)
 
     @available.parse(lambda *a, **k: "")
     def python_query(self, model: Mapping[str, Any], compiled_code: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from penstock.errors import PenstockError
 from penstock.quoting import quote
 from penstock.runner import Runner
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LARGEST_BIGINT = 2**63
+_WORD = re.compile(r"[A-Za-z_0-9]+")
 
 
 def number_type(table: agate.Table, index: int) -> str:
@@ -28,8 +31,18 @@ def integer_type(table: agate.Table, index: int) -> str:
     return "bigint" if all(abs(value) < _LARGEST_BIGINT for value in values) else "decimal(38,0)"
 
 
-def query(runner: Runner, table: agate.Table, adapter: Any, column_types: Mapping[str, str]) -> str:
-    """Hand the rows to Spark as a temporary view, and read each column with its type."""
+def query(
+    runner: Runner, table: agate.Table, adapter: Any, column_types: Mapping[str, str], quote_columns: bool | None
+) -> str:
+    """Hand the rows to Spark as a temporary view, and read each column with its type.
+
+    With `quote_columns: false` a name that needs quotes is an error: most often the delimiter is another one.
+    """
+    if quote_columns is False and (wrong := [name for name in table.column_names if not _WORD.fullmatch(name)]):
+        raise PenstockError(
+            f"Syntax error in the seed's header: {wrong[0]!r} is not a plain column name",
+            fix="Set `delimiter` to the one that the file has, or `quote_columns: true`.",
+        )
     wanted = {name.lower(): type for name, type in column_types.items()}
     types = [
         wanted.get(name.lower()) or adapter.convert_type(table, index) for index, name in enumerate(table.column_names)

@@ -5,7 +5,7 @@
 
   {% do begin_model() %}
 
-  {%- set query = adapter.seed_query(agate_table, config.get('column_types')) -%}
+  {%- set query = adapter.seed_query(agate_table, config.get('column_types'), config.get('quote_columns')) -%}
   {% do adapter.check_location(target_relation, query) %}
   {% call statement('main') -%}
     {{ create_table_as(False, target_relation, query) }}
