@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.report import Measurement, show
-from penstock.jars import delta_jars
+from penstock.spark.startup.jars import delta_jars
 
 PEER = "dbt-spark, session method"
 _ROUNDS = 3

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.report import Measurement, show
 from penstock import files
-from penstock.lake import connect
-from penstock.names import Name
+from penstock.lake.lake import connect
+from penstock.sql.names import Name
 
 BATCH = 50
 _FILES, _ROWS = 1000, 2000
@@ -97,7 +97,7 @@ def measure(number: int) -> None:
     try:
         prepare = [sys.executable, "-m", "benchmarks.files", "--prepare", str(number), "--folder", str(folder)]
         subprocess.run(prepare, check=True)
-        from penstock.files.listing import list_root
+        from penstock.files.source import list_root
 
         landing = str(folder / "landing")
         list_root(landing)
@@ -122,11 +122,11 @@ def prepare(number: int, folder: Path) -> None:
     """Files, and the ledger that a run over them would have left: compactions in tiers, a plan for the last batch."""
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+    from penstock.delta.table import MARK
     from penstock.files.ledger import Compaction, Span
-    from penstock.files.listing import list_root
     from penstock.files.plan import INGESTED, FilePlan, lines
-    from penstock.journal import GENERATION
-    from penstock.table import MARK
+    from penstock.files.source import list_root
+    from penstock.protocol.journal import GENERATION
 
     landing = folder / "landing"
     for index in range(number):

@@ -18,7 +18,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.exceptions import NotFoundError as StoreNotFound
 from obstore.store import LocalStore, ObjectStore, from_url
 
-from penstock import store_options
+from penstock.config import store_options
 from penstock.errors import NotFound, PenstockError
 from penstock.secrets import credentials_problem
 

@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
 from penstock.changes import MergeReport
+from penstock.delta.layout import Layout
 from penstock.files import FileSource, IngestReport, Listings, Model
-from penstock.lake import Lake, connect
-from penstock.layout import Layout
-from penstock.names import Name
+from penstock.lake.lake import Lake, connect
+from penstock.sql.names import Name
 from penstock.windows import DatedPath, FileSelect, Request, Target, Window, WindowRun, WindowSettings
 
 DATA = Path(__file__).parents[1] / "data" / "0.1.0"

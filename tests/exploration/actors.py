@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.errors import NotFound
-from penstock.journal import FOLDER
+from penstock.protocol.journal import FOLDER
 from tests.exploration.process import ROOT, Actor, Process, location_of, source_of, work_of
 
 TABLE = "events"

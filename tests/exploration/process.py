@@ -16,19 +16,19 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-import penstock.journal
+import penstock.protocol.journal
+from penstock.delta.layout import Layout
+from penstock.delta.table import MARK, VOID
 from penstock.files import FileSource
-from penstock.files.ingest import FileWork
+from penstock.files.job import FileWork
 from penstock.files.ledger import Compaction
-from penstock.files.listing import FILES
-from penstock.files.model import Model
 from penstock.files.plan import KEY, FilePlan
-from penstock.journal import GENERATION, SUMMARY, Lost
-from penstock.lake import Lake
-from penstock.layout import Layout
-from penstock.names import Name
+from penstock.files.query import Model
+from penstock.files.source import FILES
+from penstock.lake.lake import Lake
+from penstock.protocol.journal import GENERATION, SUMMARY, Lost
+from penstock.sql.names import Name
 from penstock.storage import Entry, join
-from penstock.table import MARK, VOID
 from tests.exploration.world import File, Log
 
 LAKE = "/no-such-folder-of-the-exploration/lake"
@@ -102,7 +102,7 @@ class MemoryStorage:
 
 
 class MemoryTable:
-    """`penstock.table.Table` on the memory world: a log as it was when it was opened."""
+    """`penstock.delta.table.Table` on the memory world: a log as it was when it was opened."""
 
     def __init__(self, location: str, log: Log) -> None:
         self.location = location
@@ -164,7 +164,7 @@ class MemoryTable:
 
 
 class MemoryListings:
-    """`penstock.files.listing.Listings` on the memory world."""
+    """`penstock.files.source.Listings` on the memory world."""
 
     def __init__(self) -> None:
         self._kept: pa.Table | None = None
@@ -303,8 +303,8 @@ def in_memory() -> Iterator[None]:
         return low
 
     with (
-        patch.object(penstock.journal, "Storage", MemoryStorage),
-        patch.object(penstock.journal, "Table", MemoryTable),
+        patch.object(penstock.protocol.journal, "Storage", MemoryStorage),
+        patch.object(penstock.protocol.journal, "Table", MemoryTable),
         patch.object(time, "time", clock),
         patch.object(time, "sleep", sleep),
         patch.object(time, "gmtime", gmtime),

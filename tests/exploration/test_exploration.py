@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from penstock.journal import Journal
+from penstock.protocol.journal import Journal
 from tests.exploration.actors import land, refresh, run
 from tests.exploration.catalogue import SCENARIOS
 from tests.exploration.process import MemoryStorage, Process, in_memory, location_of

@@ -12,8 +12,8 @@ import sys
 import time
 
 from penstock import changes, files
-from penstock.lake import connect
-from penstock.names import Name
+from penstock.lake.lake import connect
+from penstock.sql.names import Name
 
 
 def main(orders: dict) -> None:

@@ -13,10 +13,10 @@ import sys
 import time
 from collections.abc import Callable
 
-from penstock import removal
 from penstock.errors import PenstockError
-from penstock.lake import Lake, connect
-from penstock.names import Name
+from penstock.lake import removal
+from penstock.lake.lake import Lake, connect
+from penstock.sql.names import Name
 from tests.faults.child import join_jvm
 
 

@@ -11,10 +11,10 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from penstock.lake import connect
-from penstock.layout import Layout
-from penstock.names import Name
-from penstock.runner import Runner
+from penstock.delta.layout import Layout
+from penstock.lake.lake import connect
+from penstock.spark.runner import Runner
+from penstock.sql.names import Name
 from penstock.windows import Request, TableSelect, Target, Window, WindowRun, WindowSettings, bounds
 from tests.faults.child import join_jvm
 

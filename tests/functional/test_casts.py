@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture, write_file
 
-from penstock.casts import Verdict, convert, parse, verdict
-from penstock.lake import connect
-from penstock.names import Name
+from penstock.lake.lake import connect
+from penstock.sql.casts import Verdict, convert, parse, verdict
+from penstock.sql.names import Name
 from tests.conftest import SESSION
 
 # Of each type, values at its borders.

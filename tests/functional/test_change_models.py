@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import run_dbt
 
-from penstock.names import Name
+from penstock.sql.names import Name
 
 pytestmark = pytest.mark.users_session
 

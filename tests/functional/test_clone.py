@@ -9,11 +9,11 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 import penstock
+from penstock.delta.table import MARK, VOID, Table
 from penstock.errors import PenstockError
-from penstock.lake import Lake
-from penstock.names import Name
-from penstock.relations import Link
-from penstock.table import MARK, VOID, Table
+from penstock.lake.lake import Lake
+from penstock.lake.relations import Link
+from penstock.sql.names import Name
 from tests.conftest import SESSION, delta_rows
 
 SOURCE, TARGET = Name("clones", "source"), Name("clones", "target")
@@ -153,7 +153,7 @@ def test_a_table_that_delta_rs_only_reads_is_marked_by_spark(lake: Lake) -> None
     )
     lake.sql(f"delete from {SOURCE} where id = 1")
     table = lake.log_of(SOURCE)
-    from penstock.transaction import commit_marks
+    from penstock.spark.internals.transaction import commit_marks
 
     commit_marks(lake.runner, table, {MARK: 4, VOID: 3}, "penstock 4")
     lake.clone(SOURCE, TARGET)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
-from penstock.names import Name
+from penstock.sql.names import Name
 
 FILES = "materialized='incremental', source_roots=['landing'], safety_buffer_seconds=0"
 
@@ -28,7 +28,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("Spark was asked for")
 
-    monkeypatch.setattr("penstock.runner.Runner.spark", property(refused))
+    monkeypatch.setattr("penstock.spark.runner.Runner.spark", property(refused))
 
 
 class TestOverFiles:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt_and_capture
 
-from penstock.lake import Lake
-from penstock.names import Name
+from penstock.lake.lake import Lake
+from penstock.sql.names import Name
 
 KINDS = {
     "files": "materialized='incremental', source_roots=['landing/flat'], safety_buffer_seconds=0",

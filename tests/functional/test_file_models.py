@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
-from penstock.names import Name
-from penstock.table import Table
+from penstock.delta.table import Table
+from penstock.sql.names import Name
 
 pytestmark = pytest.mark.users_session
 

@@ -13,10 +13,10 @@ import yaml
 from dbt.tests.util import run_dbt
 
 from penstock import PenstockError
-from penstock.lake import Lake, connect
-from penstock.names import Name
-from penstock.quoting import literal, quote
-from penstock.relations import Link
+from penstock.lake.lake import Lake, connect
+from penstock.lake.relations import Link
+from penstock.sql.names import Name
+from penstock.sql.quoting import literal, quote
 from tests.conftest import SESSION, delta_rows
 
 TEXT = "`a' \"b\\ \\n 'c\\' .;--/*x*/ ${env:HOME} ${spark.app.name} %s %20 \n\t ü 文 \\u0041 select"
@@ -171,7 +171,7 @@ class TestEngine:
 
 
 def lake_layout(properties: dict[str, str], *, comment: str, partition_by: tuple[str, ...]) -> str:
-    from penstock.layout import Layout
+    from penstock.delta.layout import Layout
 
     return Layout(partition_by=partition_by, properties=properties, comment=comment).clauses()
 

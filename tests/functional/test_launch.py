@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from penstock.lake import connect
-from penstock.launch import Launch
-from penstock.session import _spark_home
+from penstock.lake.lake import connect
+from penstock.spark.session import _spark_home
+from penstock.spark.startup.launch import Launch
 from tests.conftest import SESSION
 
 CONFIGURATION = {"spark.driver.memory": "300m", "spark.driver.extraJavaOptions": "-Dours=true"}

@@ -10,7 +10,7 @@ import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 from deltalake import DeltaTable
 
-from penstock.windows import work
+from penstock.windows import job as work
 
 pytestmark = pytest.mark.users_session
 

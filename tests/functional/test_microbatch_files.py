@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 
-from penstock.files import listing
+from penstock.files import source as listing
 
 pytestmark = pytest.mark.users_session
 

@@ -10,8 +10,8 @@ from dbt.tests.util import run_dbt
 
 import penstock
 from penstock.errors import PenstockError, StatementError
-from penstock.names import Name
-from penstock.relations import Link, Relation
+from penstock.lake.relations import Link, Relation
+from penstock.sql.names import Name
 from tests.conftest import SESSION
 
 README = Path(__file__).parents[2] / "README.md"

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from dbt.tests.util import run_dbt
 
-from penstock import session
-from penstock.lake import connect
+from penstock.lake.lake import connect
+from penstock.spark import session
 from tests.conftest import SESSION, USERS_SESSION
 
 pytestmark = pytest.mark.users_session

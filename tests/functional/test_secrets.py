@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from penstock.cache import JARS, cache_folder
+from penstock.spark.startup.cache import JARS, cache_folder
 from tests.conftest import SHORT_SESSION
 from tests.s3_server import S3, serve
 

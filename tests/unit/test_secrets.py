@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from penstock import secrets
+from penstock.config.session_settings import Repository, SessionSettings
+from penstock.delta.table import Table
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files import FileSource
-from penstock.files.listing import list_root
-from penstock.lake import Lake, connect
-from penstock.relations import Link
+from penstock.files.source import list_root
+from penstock.lake.lake import Lake, connect
+from penstock.lake.relations import Link
 from penstock.secrets import HIDDEN, in_java_options, in_uri, is_secret, logger, redact, scrub
-from penstock.settings import Repository, SessionSettings
 from penstock.storage import Storage
-from penstock.table import Table
-from penstock.windows.dated import DatedPath
+from penstock.windows.source import DatedPath
 
 MARK = "MaRk7"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock import jars, launch
+from penstock.config.session_settings import Repository
 from penstock.errors import PenstockError
-from penstock.launch import Jvm
-from penstock.settings import Repository
+from penstock.spark.startup import jars, launch
+from penstock.spark.startup.launch import Jvm
 
 
 def test_a_jvm_that_never_tells_its_port_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,17 +40,17 @@ def test_jars_that_do_not_arrive_are_an_error(tmp_path: Path, monkeypatch: pytes
 
 _ENDS = {
     # Work of this process in other threads: each ends, or is cancelled, as the work itself does.
-    ("changes/work.py", "result"),
-    ("files/listing.py", "result"),
-    ("files/listing.py", "wait"),
-    ("files/ingest.py", "result"),
-    ("files/ingest.py", "exception"),
-    ("transaction.py", "result"),
+    ("changes/job.py", "result"),
+    ("files/source.py", "result"),
+    ("files/source.py", "wait"),
+    ("files/job.py", "result"),
+    ("files/job.py", "exception"),
+    ("spark/internals/transaction.py", "result"),
     # The thread that has claimed the pack closes it however it ends.
-    ("windows/run.py", "wait"),
+    ("windows/meeting.py", "wait"),
     # After a kill.
-    ("launch.py", "wait"),
-    ("session.py", "wait"),
+    ("spark/startup/launch.py", "wait"),
+    ("spark/session.py", "wait"),
 }
 """Waits without a limit, each with its reason."""
 _WAITS = {"wait", "result", "exception", "communicate", "run", "check_output", "check_call", "call"}

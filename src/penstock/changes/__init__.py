@@ -5,8 +5,8 @@
 >>> changes.merge_changes(lake, Name.parse("gold.products"), source, "select …")    # doctest: +SKIP
 """
 
+from penstock.changes.config import ChangeSource
+from penstock.changes.job import merge_changes
 from penstock.changes.report import Merged, MergeReport
-from penstock.changes.source import ChangeSource
-from penstock.changes.work import merge_changes
 
 __all__ = ["ChangeSource", "MergeReport", "Merged", "merge_changes"]

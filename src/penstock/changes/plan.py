@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from penstock.changes.window import Span
+from penstock.changes.version_range import Span
 from penstock.errors import PenstockError
-from penstock.journal import FORMAT, check_header
+from penstock.protocol.journal import FORMAT, check_header
 
 KIND = "changes"
 

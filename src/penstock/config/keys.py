@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from penstock.config import values
 from penstock.config.key import Key
-from penstock.config.kinds import (
-    BY_STRATEGY,
-    INCREMENTAL,
-    INGESTED,
-    MODELS,
-    STRATEGIES,
-    TABLES,
-    WINDOWS,
-    Kind,
-)
+from penstock.config.kinds import BY_STRATEGY, INCREMENTAL, INGESTED, MODELS, STRATEGIES, TABLES, WINDOWS, Kind
 from penstock.config.source_columns import source_columns
 
 POLICIES = ("ignore", "fail", "append_new_columns", "sync_all_columns")

@@ -8,8 +8,8 @@ from datetime import date, datetime, time, timezone
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.quoting import plain
 from penstock.secrets import credentials_problem, redact, remember
+from penstock.sql.quoting import plain
 
 Check = Callable[[Any], Any]
 _LONGEST = 366 * 24 * 3600

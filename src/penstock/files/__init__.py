@@ -5,11 +5,11 @@
 >>> files.ingest(lake, Name.parse("bronze.events"), source, "select * from @data")    # doctest: +SKIP
 """
 
-from penstock.files.ingest import ingest
-from penstock.files.listing import Listings
-from penstock.files.model import Model
+from penstock.files.config import FileSource
+from penstock.files.job import ingest
 from penstock.files.preview import data_columns, preview
+from penstock.files.query import Model
 from penstock.files.report import Batch, IngestReport
-from penstock.files.source import FileSource
+from penstock.files.source import Listings
 
 __all__ = ["Batch", "FileSource", "IngestReport", "Listings", "Model", "data_columns", "ingest", "preview"]

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.errors import NotFound, PenstockError
-from penstock.files.listing import none
 from penstock.files.plan import RECORDS, FilePlan
 from penstock.files.roots import Roots
-from penstock.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step, check_format, check_ledger
+from penstock.files.source import none
+from penstock.protocol.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step, check_format, check_ledger
 from penstock.secrets import logger
 from penstock.storage import join
 

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from penstock.errors import PenstockError
-from penstock.files.listing import FILES, none
 from penstock.files.roots import Roots
-from penstock.journal import FORMAT, check_header
+from penstock.files.source import FILES, none
+from penstock.protocol.journal import FORMAT, check_header
 
 INGESTED, REPLACED, SKIPPED, QUARANTINED = "ingested", "replaced", "skipped", "quarantined"
 READ = (INGESTED, REPLACED)

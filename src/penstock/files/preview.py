@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from penstock.errors import PenstockError
-from penstock.files.frame import VIRTUAL_TYPES, Frames, Shape, format_of
+from penstock.files.config import FileSource
 from penstock.files.ledger import Ledger
-from penstock.files.listing import Listings, matching
-from penstock.files.model import Model
 from penstock.files.plan import INGESTED, Backlog, FilePlan, lines
-from penstock.files.source import FileSource
-from penstock.journal import Journal
-from penstock.names import Name
+from penstock.files.query import Model
+from penstock.files.reading.frame import VIRTUAL_TYPES, Frames, Shape, format_of
+from penstock.files.source import Listings, matching
+from penstock.protocol.journal import Journal
+from penstock.sql.names import Name
 
 if TYPE_CHECKING:
-    from penstock.lake import Lake
-    from penstock.runner import Runner
+    from penstock.lake.lake import Lake
+    from penstock.spark.runner import Runner
 
 
 def preview(

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.delta.table import Table
 from penstock.errors import PenstockError
-from penstock.files.listing import matching, none
+from penstock.files.config import FileSource
 from penstock.files.plan import INGESTED, LINES, QUARANTINED, READ, REPLACED, SKIPPED, Backlog, lines, without
 from penstock.files.report import count
 from penstock.files.roots import Roots, located
-from penstock.files.source import FileSource
-from penstock.names import Name
+from penstock.files.source import matching, none
 from penstock.secrets import logger
-from penstock.table import Table
+from penstock.sql.names import Name
 
 log = logger("penstock.files")
 

@@ -1,104 +1,232 @@
-"""The configuration of a file source, validated once, all errors in one message."""
+"""What lies below the roots now: path, modification time and size, as Arrow, without a JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from datetime import datetime
-from typing import Any
+import os
+import re
+import threading
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 
-from penstock.columns import IGNORE
-from penstock.config import keys
-from penstock.config.check import unusable
-from penstock.config.kinds import Kind
-from penstock.config.source_columns import SourceColumn
-from penstock.config.values import checked
-from penstock.errors import PenstockError
-from penstock.files.roots import spelled
-from penstock.storage import normalize
+import pyarrow as pa
+import pyarrow.compute as pc
 
-_KEYS = (*keys.FILES, keys.BY_NAME["on_schema_change"])
-_CHECKS = {key.name: key.check for key in _KEYS}
-# `roots` is for Python's own callers, which know no dbt.
-_ALIASES = {"roots": "source_roots", **keys.ALIASES}
+from penstock.errors import NotFound, PenstockError
+from penstock.files.config import FileSource
+from penstock.storage import Storage, is_uri, split_root
+
+FILES = pa.schema([("path", pa.string()), ("modificationTime", pa.int64()), ("size", pa.int64())])
+_WALKERS = 8
+_CHUNK = 20_000
+# Spark reads no file of such a name and would take it for an empty one, so it is no data here either.
+_HIDDEN = re.compile(r"^(?:\.|_(?!.*=))|\._COPYING_$")
+_HIDDEN_BELOW = r"(?:^|/)(?:\.[^/]*|_[^/=]*)(?:/|$)|\._COPYING_$"
+
+Identity = tuple[int, int]
+
+
+def none(schema: pa.Schema) -> pa.Table:
+    """A table without rows. `empty_table()` would import pandas, half a second of a run that finds nothing new."""
+    return pa.Table.from_batches([], schema)
+
+
+def is_hidden(name: str) -> bool:
+    return _HIDDEN.search(name) is not None
+
+
+def list_root(root: str, storage_options: dict[str, str] | None = None) -> pa.Table:
+    return _list_store(root, storage_options or {}) if is_uri(root) else _list_disk(root)
+
+
+class Listings:
+    """The listings of one run, shared between the models that have the same root."""
+
+    def __init__(self, storage_options: dict[str, str] | None = None) -> None:
+        self._options = storage_options
+        self._kept: dict[str, pa.Table] = {}
+        self._there: set[str] = set()
+        self._locks: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def of(self, roots: Iterable[str], *, fresh: bool = False) -> pa.Table:
+        roots = list(roots)
+        for root in roots:
+            with self._lock:
+                lock = self._locks.setdefault(root, threading.Lock())
+            with lock:
+                if fresh or root not in self._kept:
+                    self._kept[root] = list_root(root, self._options)
+        return _once([self._kept[root] for root in roots], roots)
+
+    def is_empty_store_root(self, root: str) -> bool:
+        """Whether a root on an object store has no object at all, which a mistyped prefix looks like.
+
+        False for folders on disk: one that is not there is an error when it is listed. One that holds nothing but
+        hidden files is not empty.
+        """
+        if not is_uri(root) or self.of([root]).num_rows:
+            return False
+        return not self.has_root(root)
+
+    def has_root(self, root: str) -> bool:
+        """Whether there is a folder of this name, or on an object store any object below it; nothing is listed whole."""
+        if root not in self._there and Storage(root, self._options).has_folder(""):
+            self._there.add(root)
+        return root in self._there
+
+
+def matching(files: pa.Table, source: FileSource) -> pa.Table:
+    """What a source's patterns find, on the path below the root."""
+    if not (source.source_patterns or source.source_exclude) or files.num_rows == 0:
+        return files
+    wanted = [re.compile(pattern) for pattern in source.source_patterns or ("",)]
+    unwanted = [re.compile(pattern) for pattern in source.source_exclude]
+    roots = [root.rstrip("/") + "/" for root in source.source_roots]
+
+    def keep(path: str) -> bool:
+        belows = [path[len(root) :] for root in roots if path.startswith(root)]
+        return any(pattern.search(below) for pattern in wanted for below in belows) and not any(
+            pattern.search(below) for pattern in unwanted for below in belows
+        )
+
+    return files.filter(pa.array([keep(path) for path in files["path"].to_pylist()], pa.bool_()))
+
+
+def _once(parts: list[pa.Table], roots: list[str]) -> pa.Table:
+    whole = pa.concat_tables(parts) if parts else none(FILES)
+    overlap = any(a != b and b.startswith(a.rstrip("/") + "/") for a in roots for b in roots)
+    if not overlap:
+        return whole
+    grouped = whole.group_by("path").aggregate([("modificationTime", "max"), ("size", "max")])
+    return pa.table(
+        [grouped.column("path"), grouped.column("modificationTime_max"), grouped.column("size_max")], schema=FILES
+    )
 
 
 @dataclass(frozen=True)
-class FileSource:
-    """Where a model's files come from and how they are read.
+class _Folder:
+    path: str
+    above: tuple[Identity, ...]
+    """The folders that it lies in: a link back to one of them is a loop."""
 
-    >>> FileSource.from_mapping({"source_roots": ["/landing"], "max_bytes_per_trigger": "10g"}).max_bytes_per_trigger
-    10737418240
-    """
 
-    source_roots: tuple[str, ...]
-    source_patterns: tuple[str, ...] = ()
-    """Regular expressions on the path below the root; a file that none of them finds is left out."""
-    source_exclude: tuple[str, ...] = ()
-    source_format: str | None = None
-    """From the files' extensions when absent."""
-    source_options: dict[str, str] = field(default_factory=dict, hash=False)
-    source_columns: tuple[SourceColumn, ...] = ()
-    """Inferred from the first batch when absent."""
-    max_files_per_trigger: int = 50
-    max_bytes_per_trigger: int | None = None
-    safety_buffer_seconds: float = 30
-    """Files younger than this wait for the next run: they may still be written."""
-    starting_timestamp: datetime | None = None
-    source_compaction_interval: int = 10
-    source_retention_files: int = 100
-    on_rewritten_file: str = "fail"
-    on_bad_file: str = "fail"
-    on_moved_root: str = "fail"
-    """What follows when a new root holds files that came in from another: an error, the same files, or new ones."""
-    rescued_data_column: str | None = None
-    on_schema_change: str = IGNORE
-    roots_as_written: tuple[str, ...] = field(default=(), metadata={"is_key": False})
-    """`source_roots` as the config has them, relative ones too."""
+@dataclass
+class _Walked:
+    files: list[pa.RecordBatch]
+    folders: list[_Folder]
 
-    @classmethod
-    def known(cls) -> list[str]:
-        return [item.name for item in fields(cls) if item.metadata.get("is_key", True)]
 
-    @classmethod
-    def from_mapping(cls, given: Mapping[str, Any], *, base: str | None = None, where: str | None = None) -> FileSource:
-        """The configuration as a model or a caller gives it; relative roots are below `base`."""
-        values, problems = cls._read(given)
-        if problems:
-            raise PenstockError("The file source is not right: " + "; ".join(problems), where=where)
-        roots: dict[str, str] = {}
-        for written in values["source_roots"]:
-            roots.setdefault(spelled(normalize(written, base)), written)
-        values["source_roots"], values["roots_as_written"] = tuple(roots), tuple(roots.values())
-        return cls(**values)
+def _list_disk(root: str) -> pa.Table:
+    """Walk the folders in parallel. obstore would do, but gives up on a name with a newline."""
+    if os.path.isfile(root):
+        raise PenstockError("This source root is a file", where=root, fix="Name the folder that it lies in.")
+    try:
+        status = os.stat(root)
+    except FileNotFoundError as error:
+        raise NotFound(
+            "There is no such source root", where=root, fix="Make the folder, or correct the path."
+        ) from error
+    except OSError as error:
+        raise _failed(root, error) from error
+    batches: list[pa.RecordBatch] = []
+    waiting = deque([_Folder(root, ((status.st_dev, status.st_ino),))])
+    running: set[Future[_Walked]] = set()
+    with ThreadPoolExecutor(_WALKERS) as pool:
+        while waiting or running:
+            while waiting:
+                running.add(pool.submit(_walk, waiting.popleft(), root))
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                walked = future.result()
+                batches += walked.files
+                waiting += walked.folders
+    return pa.Table.from_batches(batches, FILES)
 
-    @classmethod
-    def problems(cls, given: Mapping[str, Any]) -> list[str]:
-        """Everything that is wrong with these keys."""
-        return cls._read(given)[1]
 
-    @classmethod
-    def _read(cls, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        problems: list[str] = []
-        config: dict[str, Any] = {}
-        for key, value in given.items():
-            name = _ALIASES.get(key, key)
-            if value is None:
-                continue
-            if name in config:
-                problems.append(f"`{key}` is given twice: it is another name of `{name}`")
-            config[name] = value
-        problems += unusable(config, cls.known(), Kind.FILES)
-        values, wrong = checked(config, {name: _CHECKS[name] for name in cls.known()})
-        problems += wrong
-        if "source_roots" not in config:
-            problems.append("`source_roots` is missing: name the folders or URIs where the files arrive")
-        if values.get("rescued_data_column") and values.get("source_format") not in (None, "csv", "json"):
-            problems.append("`rescued_data_column` is for csv and json: other formats carry their own schema")
-        if rescued := values.get("rescued_data_column"):
-            declared = {column.name.lower() for column in values.get("source_columns", ()) if column.extract}
-            if rescued.lower() in declared:
-                problems.append(
-                    f"`rescued_data_column` is {rescued}, and `source_columns` declares a column of that name: take another"
-                )
-        return values, problems
+def _walk(folder: _Folder, root: str) -> _Walked:
+    files: list[pa.RecordBatch] = []
+    folders: list[_Folder] = []
+    paths: list[str] = []
+    times, sizes = array("q"), array("q")
+    try:
+        with os.scandir(folder.path) as entries:
+            for entry in entries:
+                if is_hidden(entry.name):
+                    continue
+                try:
+                    if entry.is_dir():
+                        below = _below(entry, folder)
+                        if below is not None:
+                            folders.append(below)
+                    elif entry.is_file():
+                        status = entry.stat()
+                        paths.append(entry.path)
+                        times.append(status.st_mtime_ns // 1_000_000)
+                        sizes.append(status.st_size)
+                except FileNotFoundError:
+                    continue  # it went away while we looked
+                if len(paths) >= _CHUNK:
+                    files.append(_batch(paths, times, sizes))
+                    paths, times, sizes = [], array("q"), array("q")
+    except FileNotFoundError as error:
+        if folder.path == root:
+            raise _failed(folder.path, error) from error
+    except OSError as error:
+        raise _failed(folder.path, error) from error
+    if paths:
+        files.append(_batch(paths, times, sizes))
+    return _Walked(files, folders)
+
+
+def _below(entry: os.DirEntry[str], folder: _Folder) -> _Folder | None:
+    status = entry.stat()
+    identity = (status.st_dev, status.st_ino)
+    if entry.is_symlink() and identity in folder.above:
+        return None
+    return _Folder(entry.path, (*folder.above, identity))
+
+
+def _batch(paths: list[str], times: array[int], sizes: array[int]) -> pa.RecordBatch:
+    """pa.array() of a list would import pandas, half a second of a run that finds nothing new."""
+    builder = pa.lib.StringBuilder()
+    try:
+        builder.append_values(paths)
+    except UnicodeEncodeError as error:
+        bad = next(path for path in paths if any(0xD800 <= ord(char) < 0xE000 for char in path))
+        raise PenstockError(
+            f"A file's name is not UTF-8, so Spark can't open it: {bad!r}", fix="Rename the file."
+        ) from error
+    numbers = [pa.Array.from_buffers(pa.int64(), len(paths), [None, pa.py_buffer(values)]) for values in (times, sizes)]
+    return pa.RecordBatch.from_arrays([builder.finish(), *numbers], schema=FILES)
+
+
+def _list_store(root: str, options: dict[str, str]) -> pa.Table:
+    tables: list[pa.Table] = []
+    prefix = split_root(root)[1]
+    for place, chunk in Storage(root, options).batches(_CHUNK):
+        listed = pa.table(chunk)
+        # The root may lie below a folder of such a name.
+        below = pc.utf8_slice_codeunits(listed["path"].cast(pa.string()), len(prefix))
+        listed = listed.filter(pc.invert(pc.match_substring_regex(below, _HIDDEN_BELOW)))
+        tables.append(
+            pa.table(
+                [
+                    pc.binary_join_element_wise(place, listed["path"].cast(pa.string()), ""),
+                    listed["last_modified"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()),
+                    listed["size"].cast(pa.int64()),
+                ],
+                schema=FILES,
+            )
+        )
+    return pa.concat_tables(tables) if tables else none(FILES)
+
+
+def _failed(place: str, error: BaseException) -> PenstockError:
+    return PenstockError(
+        f"The source root could not be listed: {error}",
+        where=place,
+        fix="Nothing was ingested; check the path, its permissions and `storage_options`.",
+    )

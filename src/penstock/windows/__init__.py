@@ -1,11 +1,11 @@
 """Microbatch: a table built by windows of event time, each replaced as a whole, or added once."""
 
-from penstock.windows.dated import DatedPath
-from penstock.windows.run import Outcome, Request, WindowRun, WindowRuns
-from penstock.windows.select import FileSelect, Select, TableSelect, column_type
-from penstock.windows.settings import WindowSettings
+from penstock.windows.config import WindowSettings
+from penstock.windows.job import Target
+from penstock.windows.meeting import Outcome, Request, WindowRun, WindowRuns
+from penstock.windows.query import FileSelect, Select, TableSelect, column_type
+from penstock.windows.source import DatedPath
 from penstock.windows.window import Window
-from penstock.windows.work import Target
 
 __all__ = [
     "DatedPath",

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 
-from penstock import quoting
 from penstock.errors import PenstockError
+from penstock.sql import quoting
 from penstock.windows.window import Window, floor, utc
 
 TYPES = ("date", "timestamp", "timestamp_ntz", "string")

@@ -11,8 +11,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from penstock.errors import NotFound, PenstockError
-from penstock.journal import FORMAT, GENERATION, Journal, State, check_header, check_ledger
-from penstock.relations import LEDGER_FOLDER
+from penstock.lake.relations import LEDGER_FOLDER
+from penstock.protocol.journal import FORMAT, GENERATION, Journal, State, check_header, check_ledger
 from penstock.storage import join
 from penstock.windows.window import NONE, Ranges, Window
 

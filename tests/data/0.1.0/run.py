@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import penstock
-from penstock import changes, files
-from penstock.files import FileSource, Listings, Model
 from penstock.journal import no_step
 from penstock.layout import Layout
 from penstock.names import Name
+
+import penstock
+from penstock import changes, files
+from penstock.files import FileSource, Listings, Model
 from penstock.windows import DatedPath, FileSelect, Request, Target, Window, WindowRun, WindowSettings
 
 WINDOWS = ("2026-04-08", "2026-04-10")

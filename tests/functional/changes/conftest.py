@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from penstock.changes import MergeReport
-from penstock.lake import Lake, connect
-from penstock.table import Table
+from penstock.delta.table import Table
+from penstock.lake.lake import Lake, connect
 from tests.conftest import delta_rows, session_of
 
 FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"

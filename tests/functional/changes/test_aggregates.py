@@ -9,10 +9,10 @@ import time
 import pytest
 
 from penstock import PenstockError
-from penstock.changes.model import ChangeModel
-from penstock.changes.shape import Keys, Whole, shape_as_seen, shape_of
-from penstock.facts import facts
-from penstock.names import Name
+from penstock.changes.incremental.classify import Keys, Whole, shape_as_seen, shape_of
+from penstock.changes.query import ChangeModel
+from penstock.spark.facts import facts
+from penstock.sql.names import Name
 from tests.functional.changes.conftest import World
 
 LONG = int(os.environ.get("PENSTOCK_SEQUENCES", "40")) > 100

@@ -9,8 +9,8 @@ import pytest
 from penstock import PenstockError
 from penstock.changes import ChangeSource, merge_changes
 from penstock.changes.plan import ChangePlan
-from penstock.facts import UNKNOWN, Call, Input, facts
-from penstock.names import Name
+from penstock.spark.facts import UNKNOWN, Call, Input, facts
+from penstock.sql.names import Name
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_plan_that_was_made_by_the_text_alone_is_run_as_spark_sees_it(c):
 
 def test_a_run_without_changes_asks_nothing(c, monkeypatch):
     c.merge("select id, mean(n) as m from {s}.c group by id")
-    monkeypatch.setattr("penstock.changes.work.facts", lambda query: pytest.fail("it was asked"))
+    monkeypatch.setattr("penstock.changes.job.facts", lambda query: pytest.fail("it was asked"))
     assert c.merge("select id, mean(n) as m from {s}.c group by id").nothing_new
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.lake import Lake, connect
+from penstock.lake.lake import Lake, connect
 from tests.conftest import USERS_SESSION
 
 

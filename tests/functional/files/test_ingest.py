@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock import PenstockError, files
+from penstock.delta.table import Table
 from penstock.files import FileSource
-from penstock.files.reading import Reader
-from penstock.names import Name
-from penstock.table import Table
+from penstock.files.reading.reader import Reader
+from penstock.sql.names import Name
 
 ODD = [
     "a b.json",
@@ -324,7 +324,7 @@ def test_a_preview_brings_nothing_in(landing):
 
 
 def test_a_table_elsewhere(landing, tmp_path):
-    from penstock.relations import Link
+    from penstock.lake.relations import Link
 
     name = Name.parse(landing.name)
     landing.lake.links[name] = Link(str(tmp_path / "elsewhere"))

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock import PenstockError, files
-from penstock.names import Name
+from penstock.sql.names import Name
 from penstock.windows import DatedPath, Window, WindowSettings
-from penstock.windows.select import FileSelect
+from penstock.windows.query import FileSelect
 
 ODD = [
     "export [final]",
@@ -113,7 +113,7 @@ def test_what_spark_cannot_infer_by_an_odd_name_is_said(landing):
 def test_other_files_than_those_of_the_plan_are_an_error(landing, monkeypatch):
     land(landing.root, "json", ["a", "[b]", "b"])
     landing.ingest(source_patterns=["a"])
-    monkeypatch.setattr("penstock.files.frame._escaped", lambda path: path)
+    monkeypatch.setattr("penstock.files.reading.frame._escaped", lambda path: path)
     with pytest.raises(PenstockError, match=r"/b\.json more often than asked and \S*/\[b\]\.json not at all"):
         landing.ingest()
     assert landing.rows() == [(0,)]
@@ -124,7 +124,7 @@ def test_other_files_than_those_of_the_plan_are_an_error(landing, monkeypatch):
 
 def test_files_that_are_read_twice_are_an_error(landing, monkeypatch):
     land(landing.root, "json", ["a", "[b]"])
-    monkeypatch.setattr("penstock.files.frame._Group.is_escaped", False)
+    monkeypatch.setattr("penstock.files.reading.frame._Group.is_escaped", False)
     with pytest.raises(PenstockError, match=r"a\.json more often than asked"):
         landing.ingest(source_columns=[{"name": "id", "type": "bigint"}])
     assert landing.lake.find(Name.parse(landing.name)) is None

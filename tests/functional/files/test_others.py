@@ -8,8 +8,8 @@ import pytest
 
 from penstock import PenstockError, files
 from penstock.files import FileSource
-from penstock.names import Name
-from penstock.transaction import Transaction
+from penstock.spark.internals.transaction import Transaction
+from penstock.sql.names import Name
 
 OLD = 1_700_000_000
 

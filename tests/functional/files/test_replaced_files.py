@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import PenstockError
-from penstock.names import Name
+from penstock.sql.names import Name
 
 LOST = [
     "select id, upper(source_file_uri) as source_file_uri from @data",

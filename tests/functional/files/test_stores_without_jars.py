@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import PenstockError, session
-from penstock.jars import delta_jars
-from penstock.lake import connect
-from penstock.local_disk import _compile
+from penstock import PenstockError
+from penstock.lake.lake import connect
+from penstock.spark import session
+from penstock.spark.startup.jars import delta_jars
+from penstock.spark.startup.local_disk import _compile
 from tests.conftest import SESSION, SHORT_SESSION
 from tests.s3_server import serve
 
@@ -35,7 +36,7 @@ public class Lacking extends RawLocalFileSystem {
 RUN = """
 import json, sys
 from penstock import PenstockError
-from penstock.lake import connect
+from penstock.lake.lake import connect
 from tests.s3_server import serve
 
 root, settings = sys.argv[1], json.loads(sys.argv[2])

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from penstock.changes.config import ChangeSource
+from penstock.changes.job import ChangeWork
 from penstock.changes.plan import ChangePlan
-from penstock.changes.source import ChangeSource
-from penstock.changes.window import Span
-from penstock.changes.work import ChangeWork
+from penstock.changes.version_range import Span
+from penstock.delta.layout import Layout
 from penstock.errors import PenstockError
-from penstock.journal import Unrunnable, no_step
-from penstock.lake import connect
-from penstock.layout import Layout
-from penstock.names import Name
+from penstock.lake.lake import connect
+from penstock.protocol.journal import Unrunnable, no_step
+from penstock.sql.names import Name
 
 SPAN = Span("s.a", "/lake/s/a", "id", 1, 2, "commit", "before")
 

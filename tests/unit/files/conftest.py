@@ -12,15 +12,15 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
+from penstock.delta.layout import Layout
+from penstock.delta.table import MARK, Table
 from penstock.files import FileSource, IngestReport
-from penstock.files.ingest import FileWork
-from penstock.files.model import Model
+from penstock.files.job import FileWork
+from penstock.files.query import Model
 from penstock.files.roots import located
-from penstock.journal import Lost, properties_of
-from penstock.lake import connect
-from penstock.layout import Layout
-from penstock.names import Name
-from penstock.table import MARK, Table
+from penstock.lake.lake import connect
+from penstock.protocol.journal import Lost, properties_of
+from penstock.sql.names import Name
 
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.files.model import Model
+from penstock.files.query import Model
 
 KEPT = [
     "select id, source_file_uri from @data",

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from penstock.delta.layout import Layout
 from penstock.errors import PenstockError
 from penstock.files import FileSource, IngestReport
-from penstock.files.model import Model
-from penstock.lake import connect
-from penstock.layout import Layout
-from penstock.names import Name
+from penstock.files.query import Model
+from penstock.lake.lake import connect
+from penstock.sql.names import Name
 from tests.s3_server import AFTER, S3, serve
 from tests.unit.files.conftest import RustWork
 

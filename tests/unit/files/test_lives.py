@@ -11,9 +11,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from penstock import PenstockError
+from penstock.delta.table import MARK, Table
 from penstock.files import ledger
-from penstock.journal import FORMAT
-from penstock.table import MARK, Table
+from penstock.protocol.journal import FORMAT
 from tests.unit.files.test_protocol import Crash, at_step
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from penstock.lake import connect
-from penstock.names import Name
+from penstock.lake.lake import connect
+from penstock.sql.names import Name
 
 
 def test_a_log_without_a_commit_is_no_table_yet(tmp_path):

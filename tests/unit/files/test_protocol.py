@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from penstock import PenstockError
+from penstock.delta.table import Table
 from penstock.errors import StatementError
-from penstock.table import Table
 
 
 class Crash(BaseException):

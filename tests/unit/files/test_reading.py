@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.errors import NotFound, PenstockError
-from penstock.files.model import Model
-from penstock.files.reading import Reader
-from penstock.files.source import FileSource
-from penstock.names import Name
+from penstock.files.config import FileSource
+from penstock.files.query import Model
+from penstock.files.reading.reader import Reader
+from penstock.sql.names import Name
 
 
 def fail(path: str) -> None:

@@ -9,10 +9,10 @@ import shutil
 import pytest
 
 from penstock import PenstockError
+from penstock.delta.table import Table
 from penstock.files import FileSource
 from penstock.files.roots import Roots, canonical
 from penstock.storage import normalize
-from penstock.table import Table
 
 
 @pytest.mark.parametrize(

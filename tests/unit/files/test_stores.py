@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.files.listing import FILES, Listings, list_root
+from penstock.files.source import FILES, Listings, list_root
 from penstock.files.status import changed
 from tests.s3_server import S3, serve
 

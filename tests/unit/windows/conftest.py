@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.windows import work
+from penstock.windows import job as work
 from tests.unit.windows.world import World
 
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from penstock.delta.table import Table
 from penstock.errors import PenstockError
-from penstock.table import Table
-from penstock.windows.work import WindowWork
-from tests.unit.windows.test_run import ADDED, MODES, at, fill, go
+from penstock.windows.job import WindowWork
+from tests.unit.windows.test_meeting import ADDED, MODES, at, fill, go
 from tests.unit.windows.world import Killed, World
 
 

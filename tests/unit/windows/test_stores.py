@@ -11,7 +11,7 @@ import pytest
 from penstock.errors import NotFound, PenstockError
 from penstock.files import FileSource, Listings, Model
 from penstock.windows import DatedPath, Window, WindowSettings
-from penstock.windows.select import FileSelect
+from penstock.windows.query import FileSelect
 from tests.s3_server import S3, serve
 
 DAY, EMPTY_DAY = Window.of("2026-04-01", "2026-04-02"), Window.of("2026-04-02", "2026-04-03")

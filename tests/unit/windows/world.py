@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from penstock.delta.layout import Layout
+from penstock.delta.table import MARK, Column
 from penstock.errors import PenstockError
-from penstock.lake import connect
-from penstock.layout import Layout
-from penstock.names import Name
-from penstock.table import MARK, Column
+from penstock.lake.lake import connect
+from penstock.sql.names import Name
 from penstock.windows import Outcome, Request, Target, Window, WindowRun, WindowSettings
-from penstock.windows.select import Bound
+from penstock.windows.query import Bound
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 4, 1, tzinfo=timezone.utc)

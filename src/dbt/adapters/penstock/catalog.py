@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from penstock.delta.table import Column
 from penstock.errors import UnsupportedTable
-from penstock.lake import Lake
-from penstock.names import Name
-from penstock.relations import Relation
-from penstock.table import Column
+from penstock.lake.lake import Lake
+from penstock.lake.relations import Relation
+from penstock.sql.names import Name
 
 if TYPE_CHECKING:
     import agate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
-from penstock.names import Name
+from penstock.sql.names import Name
 
 if TYPE_CHECKING:
     from penstock.changes import ChangeSource, MergeReport

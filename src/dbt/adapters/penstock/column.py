@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from dbt.adapters.base.column import Column
 
-from penstock.quoting import quote
-from penstock.table import Column as TableColumn
+from penstock.delta.table import Column as TableColumn
+from penstock.sql.quoting import quote
 
 _INTEGERS = ("tinyint", "smallint", "int", "integer", "bigint", "byte", "short", "long")
 _FLOATS = ("float", "real", "double")

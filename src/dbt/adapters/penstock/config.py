@@ -11,7 +11,7 @@ from dbt.adapters.protocol import AdapterConfig
 
 from penstock import config as engine
 from penstock.config import Found, Kind
-from penstock.layout import Layout
+from penstock.delta.layout import Layout
 
 _STRATEGY_MACRO = re.compile(r"get_incremental_(\w+)_sql")
 _YAML_KEYS = {"model": "models", "seed": "seeds", "snapshot": "snapshots"}

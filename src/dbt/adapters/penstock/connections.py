@@ -20,10 +20,10 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.penstock.log import logger
 from penstock.errors import PenstockError, StatementError, from_spark
-from penstock.lake import Lake
-from penstock.runner import Result, Runner
+from penstock.lake.lake import Lake
 from penstock.secrets import scrub
-from penstock.sql import read, statements
+from penstock.spark.runner import Result, Runner
+from penstock.sql.statement import read, statements
 from penstock.storage import given_location
 
 if TYPE_CHECKING:

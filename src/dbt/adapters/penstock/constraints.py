@@ -10,8 +10,8 @@ from typing import Any
 from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
 from dbt_common.exceptions import DbtRuntimeError
 
-from penstock.quoting import quote
-from penstock.table import Column
+from penstock.delta.table import Column
+from penstock.sql.quoting import quote
 
 _ENFORCED = (ConstraintType.check, ConstraintType.not_null)
 

@@ -10,12 +10,12 @@ from typing import Any
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
-from penstock import store_options
+from penstock.config import store_options
 from penstock.config.near import unknown_keys
+from penstock.config.session_settings import SessionSettings
 from penstock.errors import PenstockError
-from penstock.lake import Lake
+from penstock.lake.lake import Lake
 from penstock.secrets import credentials_problem, redact, remember
-from penstock.settings import SessionSettings
 from penstock.storage import normalize
 
 # Spark's own name for the one catalog of a session; dbt wants a database, the lake has none.

@@ -22,13 +22,15 @@ from dbt.adapters.penstock.credentials import DATABASE
 from dbt.adapters.penstock.ingestion import IngestionAdapter
 from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
-from penstock import columns as table_columns
-from penstock import config, locations, quoting
-from penstock.columns import Difference
+from penstock import config
+from penstock.delta.table import Column as TableColumn
 from penstock.errors import NotFound
-from penstock.names import check_part
-from penstock.sql import statements
-from penstock.table import Column as TableColumn
+from penstock.lake import locations
+from penstock.protocol import schema as table_columns
+from penstock.protocol.schema import Difference
+from penstock.sql import quoting
+from penstock.sql.names import check_part
+from penstock.sql.statement import statements
 
 if TYPE_CHECKING:
     import agate

@@ -17,8 +17,8 @@ from dbt.adapters.penstock.connections import PenstockAdapterResponse
 from dbt.adapters.penstock.engine import EngineAdapter
 from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
-from penstock.names import Name
-from penstock.sql import bind
+from penstock.sql.names import Name
+from penstock.sql.statement import bind
 
 if TYPE_CHECKING:
     from penstock.files import FileSource, Listings

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from penstock import session
 from penstock.errors import PenstockError, from_spark
-from penstock.quoting import quote
-from penstock.runner import Runner
 from penstock.secrets import redact, scrub
+from penstock.spark import session
+from penstock.spark.runner import Runner
+from penstock.sql.quoting import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,9 +9,9 @@ from dbt.adapters.base.relation import BaseRelation, EventTimeFilter, Informatio
 from dbt.adapters.contracts.relation import ComponentName, Policy, RelationType
 from dbt.adapters.factory import FACTORY
 
-from penstock.names import Name
-from penstock.quoting import quote
-from penstock.relations import Relation
+from penstock.lake.relations import Relation
+from penstock.sql.names import Name
+from penstock.sql.quoting import quote
 
 
 @dataclass

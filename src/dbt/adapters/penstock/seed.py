@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.quoting import quote
-from penstock.runner import Runner
+from penstock.spark.runner import Runner
+from penstock.sql.quoting import quote
 
 if TYPE_CHECKING:
     import agate

@@ -10,18 +10,11 @@ from dbt_common.exceptions import DbtRuntimeError
 from jinja2 import nodes
 
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
-from penstock import quoting, sql
 from penstock.files import FileSource, Listings, Model
+from penstock.sql import quoting
+from penstock.sql import statement as sql
 from penstock.storage import given_location
-from penstock.windows import (
-    DatedPath,
-    FileSelect,
-    Outcome,
-    Request,
-    Target,
-    Window,
-    WindowSettings,
-)
+from penstock.windows import DatedPath, FileSelect, Outcome, Request, Target, Window, WindowSettings
 
 _OF_THE_BATCH = "__dbt_internal_microbatch_event_time_"
 _CORE = ("dbt", "dbt_spark", "dbt_penstock")

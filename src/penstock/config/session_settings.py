@@ -1,0 +1,170 @@
+"""The settings of a session, validated once, all errors in one message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from penstock.config.near import unknown_keys
+from penstock.errors import PenstockError
+from penstock.secrets import in_java_options, in_uri, redact, remember, remember_value
+from penstock.sql import quoting
+
+_EXECUTORS_OPTIONS = re.compile(r"spark\.(?:executor|yarn\.am)\.(?:extra|default)JavaOptions")
+_MEMORY = re.compile(r"^\d+[kmgt]b?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A Maven repository, with a user and a password where it asks for them."""
+
+    url: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def problems(cls, given: Any) -> list[str]:
+        """Everything that is wrong with one of `session.repositories`: an address, or a block of these settings."""
+        if isinstance(given, Mapping):
+            found = unknown_keys(given, [item.name for item in fields(cls)], "session.repositories.")
+            found += [
+                f"`session.repositories.{key}` is a string, not {_kind(value)}"
+                for key, value in given.items()
+                if not isinstance(value, str)
+            ]
+            if bool(given.get("user")) != bool(given.get("password")):
+                found.append("`session.repositories` has a user without a password, or the other way round")
+            url = given.get("url")
+        else:
+            found, url = [], given
+        if not isinstance(url, str) or not url.strip():
+            return [*found, f"`session.repositories` names addresses, or blocks with a `url`, not {_kind(given)}"]
+        if kind := in_uri(url):
+            found.append(
+                f"`session.repositories` holds credentials ({kind}) in {redact(url)}: write the address without them, "
+                "as a block of `url`, `user` and `password`, with `{{ env_var('…') }}` as the password"
+            )
+        return found
+
+    @classmethod
+    def from_setting(cls, given: str | Mapping[str, str]) -> Repository:
+        """A repository as the profile gives it."""
+        if isinstance(given, str):
+            return cls(given)
+        remember_value(given.get("password"))
+        return cls(given["url"], given.get("user"), given.get("password"))
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """Where Spark runs and how it is set up."""
+
+    master: str | None = None
+    """A Spark master; `local[*]`, in this process, when absent."""
+    remote: str | None = None
+    """A Spark Connect server, `sc://host:port`."""
+    memory: str | None = None
+    """The driver's heap, e.g. `4g`; half of what this process may use when absent."""
+    spark_config: dict[str, str] = field(default_factory=dict, repr=False)
+    """Any Spark setting; wins over what penstock sets."""
+    jars: tuple[str, ...] = ()
+    """Jars to start with instead of fetching Delta's."""
+    repositories: tuple[Repository, ...] = ()
+    """Maven repositories to fetch Delta's jars from, before the central one."""
+
+    @classmethod
+    def known(cls) -> list[str]:
+        return [field.name for field in fields(cls)]
+
+    @classmethod
+    def problems(cls, given: Any) -> list[str]:
+        """Everything that is wrong with a `session:` block."""
+        if given is None:
+            return []
+        if not isinstance(given, Mapping):
+            return [f"`session` is a block of settings ({', '.join(cls.known())}), not {_kind(given)}"]
+        problems = unknown_keys(given, cls.known(), "session.")
+        memory = given.get("memory")
+        if memory is not None and not _MEMORY.match(str(memory)):
+            problems.append(f"`session.memory` is a size such as 4g or 800m, not {memory!r}")
+        config = given.get("spark_config")
+        if config is not None and not isinstance(config, Mapping):
+            problems.append(f"`session.spark_config` is a block of Spark settings, not {_kind(config)}")
+        else:
+            problems += _shown_by_executors(config or {})
+        for key, value in config.items() if isinstance(config, Mapping) else ():
+            if quoting.PINNED.get(str(key), _spark_value(value)) != _spark_value(value):
+                problems.append(
+                    f"`session.spark_config` can't set {key} to {_spark_value(value)}: names and texts that are quoted "
+                    "for SQL would be read as something else"
+                )
+        for key in ("jars", "repositories"):
+            value = given.get(key)
+            if value is None:
+                continue
+            if not isinstance(value, (list, tuple)):
+                problems.append(f"`session.{key}` is a list, not {_kind(value)}")
+                continue
+            problems += [found for item in value for found in _CHECKS_OF_ITEMS[key](item)]
+        for key in ("master", "remote"):
+            value = given.get(key)
+            if value is not None and not isinstance(value, str):
+                problems.append(f"`session.{key}` is a string, not {_kind(value)}")
+            elif value is not None and in_uri(value):
+                problems.append(f"`session.{key}` holds credentials ({in_uri(value)}), which every log would show")
+        if given.get("master") and given.get("remote"):
+            problems.append("`session.master` and `session.remote` exclude each other")
+        return problems
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any] | None) -> SessionSettings:
+        """Settings as a profile or a caller gives them."""
+        problems = cls.problems(given)
+        if isinstance(given, Mapping):
+            remember(given)
+        if problems:
+            raise PenstockError("The session's settings are wrong: " + "; ".join(problems))
+        given = given or {}
+        return cls(
+            master=given.get("master"),
+            remote=given.get("remote"),
+            memory=None if given.get("memory") is None else str(given["memory"]),
+            spark_config={str(key): _spark_value(value) for key, value in (given.get("spark_config") or {}).items()},
+            jars=tuple(given.get("jars") or ()),
+            repositories=tuple(Repository.from_setting(item) for item in given.get("repositories") or ()),
+        )
+
+
+def _kind(value: Any) -> str:
+    """A value in words that do not show it: it may hold a secret."""
+    return {"str": "a text", "list": "a list", "dict": "a block", "int": "a number", "bool": "true or false"}.get(
+        type(value).__name__, type(value).__name__
+    )
+
+
+def _shown_by_executors(config: Mapping[str, Any]) -> list[str]:
+    """Spark puts these options on the command lines of other machines, where we can't hide them."""
+    return [
+        f"`session.spark_config` has a secret, {', '.join(found)}, in `{key}`, which every user of an executor's machine "
+        "can read: put the option into a file there that only Spark's user can read, and give `@/path/of/the/file`"
+        for key, value in config.items()
+        if _EXECUTORS_OPTIONS.fullmatch(str(key)) and (found := in_java_options(str(value)))
+    ]
+
+
+def _jar_problems(jar: Any) -> list[str]:
+    if not isinstance(jar, str):
+        return [f"`session.jars` is a list of strings, and holds {_kind(jar)}"]
+    if kind := in_uri(jar):
+        return [f"`session.jars` holds credentials ({kind}) in {redact(jar)}: fetch that jar, and name its path"]
+    return []
+
+
+_CHECKS_OF_ITEMS = {"jars": _jar_problems, "repositories": Repository.problems}
+
+
+def _spark_value(value: Any) -> str:
+    """YAML's true is Spark's `true`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

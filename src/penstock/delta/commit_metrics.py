@@ -1,0 +1,54 @@
+"""What a commit did, as the table's log tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.delta.table import Table
+
+_NEWEST = 20
+"""How far back in the log our own commit is looked for."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Rows, files and bytes of a commit."""
+
+    version: int
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.rows_inserted + self.rows_updated + self.rows_deleted
+
+    @classmethod
+    def noted(cls, table: Table, note: str) -> Written | None:
+        """By the commit that carries this note."""
+        ours = next((commit for commit in table.history(_NEWEST) if commit.get("userMetadata") == note), None)
+        return None if ours is None else cls.from_commit(ours)
+
+    @classmethod
+    def from_commit(cls, commit: Mapping[str, Any]) -> Written:
+        metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if _is_count(value)}
+
+        def first(*keys: str) -> int:
+            return next((metrics[key] for key in keys if key in metrics), 0)
+
+        return cls(
+            version=int(commit["version"]),
+            rows_inserted=first("numTargetRowsInserted", "numOutputRows"),
+            rows_updated=first("numTargetRowsUpdated", "numUpdatedRows"),
+            rows_deleted=first("numTargetRowsDeleted", "numDeletedRows"),
+            files=first("numTargetFilesAdded", "numFiles", "numAddedFiles"),
+            bytes=first("numTargetBytesAdded", "numOutputBytes", "numAddedBytes"),
+        )
+
+
+def _is_count(value: Any) -> bool:
+    return str(value).isdigit()

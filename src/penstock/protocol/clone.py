@@ -1,0 +1,168 @@
+"""Shallow clones of tables, with the ledger and the transaction marks of their sources, so that they go on from there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltalake.exceptions import DeltaError
+
+from penstock.delta.commits import note_of
+from penstock.delta.table import MARK, VOID, Table
+from penstock.errors import NotFound, PenstockError
+from penstock.lake import locations, removal
+from penstock.lake.relations import LEDGER_FOLDER, Relation
+from penstock.protocol.journal import SUMMARY, Journal, Plan, Step, no_step
+from penstock.sql.names import Name, check_for_spark
+from penstock.sql.quoting import quote
+from penstock.storage import Storage, join, normalize
+
+if TYPE_CHECKING:
+    from penstock.lake.lake import Lake
+    from penstock.spark.runner import Runner
+
+_ATTEMPTS = 5
+
+
+def clone(lake: Lake, source: Name, target: Name, runner: Runner, step: Step = no_step) -> None:
+    """Make a shallow clone of a table as it is at one version, and let it take the target's name.
+
+    It is made beside the target, which stays as it is until the clone is whole. On a disk the clone takes its place in
+    one step; on an object store the old target is dropped first, so that there may be none for a moment.
+    """
+    lake.check_writable()
+    check_for_spark(target.schema, target.identifier)
+    relation = lake.get(source)
+    if source == target:
+        raise PenstockError(f"{source} can't be a clone of itself")
+    if relation.kind != "table":
+        raise PenstockError(f"{source} is a {relation.kind}, and only tables can be cloned")
+    location = normalize(_free_location(lake, target))
+    lake.create_schema(target.schema)
+    for _ in range(_ATTEMPTS):
+        made = _to_disk if Storage(location).local else _to_store
+        if made(lake, relation, target, location, runner, step):
+            runner.forget(target)
+            lake.table_made(target, lake.links.get(target))
+            return
+    raise PenstockError(
+        f"{source} was changed {_ATTEMPTS} times while it was being cloned",
+        where=relation.location,
+        fix=f"{target} is as it was; clone again when the runs that write {source} have ended.",
+    )
+
+
+def _free_location(lake: Lake, target: Name) -> str:
+    """Where the clone goes; an error where that would remove what is no relation of the lake."""
+    if target in lake.links:
+        location = lake.location_of(target)
+        if lake.find(target) is not None:
+            raise PenstockError(
+                f"The location of {target} holds a table, and a clone replaces none outside of the lake",
+                where=location,
+                fix="Give the clone a location of its own, or drop that table.",
+            )
+        locations.check(lake, target, normalize(location))
+        return location
+    folder = lake.folder_of(target)
+    if lake.find(target) is None and lake.kept_link(target) is None:
+        locations.check_free(target, Storage(folder, lake.storage_options))
+    return folder
+
+
+def _to_disk(lake: Lake, source: Relation, target: Name, location: str, runner: Runner, step: Step) -> bool:
+    with removal.Staging(location) as staging:
+        if not _make(lake, source, staging.made, runner, step):
+            return False
+        removal.replace_folder(staging.made, location, step)
+    return True
+
+
+def _to_store(lake: Lake, source: Relation, target: Name, location: str, runner: Runner, step: Step) -> bool:
+    inside = location.startswith(f"{lake.root}/")
+    root = lake.root if inside else location.rpartition("/")[0]
+    storage = lake.storage if inside else Storage(root, lake.storage_options)
+    folder = location[len(root) + 1 :]
+    parent = folder.rpartition("/")[0]
+    removal.sweep_objects(storage, parent)
+    staged = f"{parent}/{removal.staged_name()}".lstrip("/")
+    try:
+        made = _make(lake, source, join(root, staged), runner, step)
+        if made:
+            lake.drop(target, missing_ok=True)
+    except BaseException:
+        storage.delete_folder(staged)
+        raise
+    if made:
+        removal.move_objects(storage, staged, folder, step)
+    else:
+        storage.delete_folder(staged)
+    return made
+
+
+def _make(lake: Lake, source: Relation, place: str, runner: Runner, step: Step) -> bool:
+    """Make the whole clone at a place where nobody looks; False where the source has moved on meanwhile."""
+    options = lake.storage_options
+    # Checked: in the clone nobody could tell any more that others have taken rows of ours out of its source.
+    table = _journal(source, options).state().table
+    if table is None:
+        raise lake.missing(source.name)
+    version, marks = table.version, _marks(table)
+    step("clone")
+    if MARK in marks:
+        copied = _copy_ledger(Storage(source.location, options), Storage(place, options))
+        # The ledger was read later than the marks: it belongs to them only if nothing was committed in between.
+        if not copied or _marks(Table.open(source.location, options, files=False)) != marks:
+            return False
+    step("copied")
+    runner.run(
+        f"create or replace table delta.{quote(runner.place(place))} "
+        f"shallow clone delta.{quote(runner.place(source.location))} version as of {version}"
+    )
+    step("cloned")
+    if marks:
+        _commit(Table.open(place, options, files=False), marks, runner)
+    step("marked")
+    # What is committed on top of that version does no harm; a table that was made anew has other versions.
+    return Table.open(source.location, options, files=False).id == table.id
+
+
+def _journal(source: Relation, options: dict[str, str]) -> Journal[Plan]:
+    return Journal(source.location, options)
+
+
+def _marks(table: Table) -> dict[str, int]:
+    numbers = {MARK: table.mark, VOID: table.void}
+    return {application: number for application, number in numbers.items() if number is not None}
+
+
+def _copy_ledger(source: Storage, clone: Storage) -> bool:
+    """Copy the plans and what belongs to them; False where some were removed or added meanwhile."""
+    before = _ledger(source)
+    try:
+        for path in before:
+            clone.write(path, source.read(path))
+    except NotFound:
+        return False
+    return _ledger(source) == before
+
+
+def _ledger(storage: Storage) -> list[str]:
+    # The summary is written anew by every run, for people.
+    return sorted(entry.path for entry in storage.list(LEDGER_FOLDER) if entry.path != SUMMARY)
+
+
+def _commit(cloned: Table, marks: dict[str, int], runner: Runner) -> None:
+    """One commit without data that carries the source's marks."""
+    from penstock.spark.internals.transaction import commit_marks
+
+    note = note_of("clone", cloned.version)
+    try:
+        cloned.commit_marks(marks, note)
+    except DeltaError as error:
+        if "Unsupported" not in str(error):
+            raise PenstockError(
+                f"The clone could not be marked: {error}",
+                where=cloned.location,
+                fix="The target is as it was; clone again.",
+            ) from error
+        commit_marks(runner, cloned, marks, note)

@@ -1,0 +1,135 @@
+"""The names of a lake, attached to Spark's in-memory catalog as statements need them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from penstock.config.keys import FORMATS
+from penstock.errors import NotFound, PenstockError, from_spark
+from penstock.lake.relations import LINK_FILE, Relation
+from penstock.spark import file_systems
+from penstock.spark.internals.jvm import DELTA, java_class
+from penstock.sql.names import Name, check_for_spark
+from penstock.sql.quoting import literal, quote
+from penstock.storage import files_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.lake.lake import Lake
+
+_catalogs: dict[str, Catalog] = {}
+_making = threading.Lock()
+
+
+def catalog_of(spark: SparkSession) -> Catalog:
+    """The catalog of this process's Spark: every session of a process shares one."""
+    application = spark.sparkContext.applicationId
+    with _making:
+        return _catalogs.setdefault(application, Catalog())
+
+
+class Catalog:
+    """What has been attached, and as what."""
+
+    def __init__(self) -> None:
+        self._attached: dict[Name, Relation] = {}
+        self._schemas: set[str] = set()
+        self._lock = threading.RLock()
+
+    def attach_mentioned(self, spark: SparkSession, lake: Lake, text: str) -> None:
+        """Attach every relation of the lake that a text names."""
+        self.attach(spark, lake, lake.mentioned(text))
+
+    def attach(self, spark: SparkSession, lake: Lake, names: Iterable[Name]) -> None:
+        for name in sorted(names, key=str):
+            relation = lake.find(name)
+            if relation is None:
+                self.forget(spark, name)
+                if lake.link_of(name) is not None:
+                    raise lake.missing(name)
+            else:
+                self._attach(spark, lake, relation)
+
+    def attached(self, schema: str) -> set[Name]:
+        with self._lock:
+            return {name for name in self._attached if name.schema == schema}
+
+    def attach_schema(self, spark: SparkSession, schema: str) -> None:
+        check_for_spark(schema)
+        with self._lock:
+            if schema not in self._schemas:
+                _run(spark, f"create database if not exists {quote(schema)}")
+                self._schemas.add(schema)
+
+    def forget(self, spark: SparkSession, name: Name) -> None:
+        """Take a name out of the catalog: all are external, so no data goes with it."""
+        with self._lock:
+            relation = self._attached.pop(name, None)
+            if relation is not None:
+                _run(spark, f"drop {'view' if relation.kind == 'view' else 'table'} if exists {name.sql}")
+                if relation.kind == "table":
+                    _invalidate(spark, relation.location)
+
+    def note(self, relation: Relation) -> None:
+        """Remember what Spark attached itself, by CREATE TABLE."""
+        with self._lock:
+            self._attached[relation.name] = relation
+
+    def _attach(self, spark: SparkSession, lake: Lake, relation: Relation) -> None:
+        check_for_spark(relation.name.schema, relation.name.identifier)
+        with self._lock:
+            known = self._attached.get(relation.name)
+            if relation.kind == "view":
+                # Its inputs may have changed though the view has not.
+                self.attach_mentioned(spark, lake, lake.view(relation).sql)
+            if known == relation and known.stamp == relation.stamp:
+                if relation.kind == "files":
+                    _run(spark, f"refresh table {relation.name.sql}")
+                return
+            if known is not None and (known.kind != "view" or relation.kind != "view"):
+                self.forget(spark, relation.name)
+            if relation.kind == "files" and next(files_at(relation.location, lake.storage_options), None) is None:
+                raise NotFound(f"There are no files behind {relation}", where=relation.location)
+            self.attach_schema(spark, relation.name.schema)
+            if relation.kind != "view":
+                file_systems.check(spark, lake.for_spark(relation.location))
+            _run(spark, _definition(lake, relation))
+            self._attached[relation.name] = relation
+
+
+def _definition(lake: Lake, relation: Relation) -> str:
+    if relation.kind == "view":
+        return f"create or replace view {relation.name.sql} with schema evolution as\n{lake.view(relation).sql}"
+    options = ""
+    format = "delta"
+    if relation.kind == "files" and relation.link is not None:
+        format = relation.link.format
+        if format not in FORMATS:
+            # `_link.json` is a file that anyone may have written.
+            raise PenstockError(
+                f"{relation} is linked to files of the format {format!r}, which is none of {', '.join(FORMATS)}",
+                where=relation.location,
+                fix=f"Correct `format` in its {LINK_FILE}, or remove that file.",
+            )
+        pairs = ", ".join(f"{literal(key)} {literal(value)}" for key, value in relation.link.options.items())
+        options = f" options ({pairs})" if pairs else ""
+    return (
+        f"create table if not exists {relation.name.sql} using {format}{options}"
+        f" location {literal(lake.for_spark(relation.location))}"
+    )
+
+
+def _run(spark: SparkSession, text: str) -> None:
+    try:
+        spark.sql(text)
+    except Exception as error:
+        raise from_spark(error, text) from None
+
+
+def _invalidate(spark: SparkSession, location: str) -> None:
+    """Delta keeps the logs that it has read: one that is gone, or was made anew, must not be served."""
+    path = java_class(spark, "org.apache.hadoop.fs.Path")(location)
+    java_class(spark, f"{DELTA}.DeltaLog").invalidateCache(spark._jsparkSession, path)

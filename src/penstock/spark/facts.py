@@ -1,0 +1,209 @@
+"""Facts of a query, from the plan that Spark's analyzer makes of it: the one place that asks.
+
+The tree of a SQL text shows where things stand; only Spark knows what a function is. Its analyzer has looked up every
+name and has not yet folded `current_date()` into a constant.
+
+A session without an analyzed plan (Spark Connect) gives `UNKNOWN`, which counts as unsafe.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from penstock.spark.internals.jvm import java_class
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_CLASS = "penstock.PlanNodes"
+_NODE, _FIELD = "\x1e", "\x1f"
+_CALLED = re.compile(r"\s*(?:[\w`]+\s*\.\s*)*`?(\w+)`?\s*\(")
+_WITHIN_GROUP = re.compile(r"\bwithin\s+group\b", re.IGNORECASE)
+
+# Expressions that depend on when, where or for whom they run. Spark takes most of them for deterministic, because they
+# are constants within one query.
+_OF_THE_MOMENT = {
+    "CurrentBatchTimestamp", "CurrentCatalog", "CurrentDatabase", "CurrentDate", "CurrentPath", "CurrentTime",
+    "CurrentTimeZone", "CurrentTimestamp", "CurrentUser", "LocalTimestamp", "Now", "SparkVersion", "VariableReference",
+    "Rand", "Randn", "RandStr", "Uniform", "Uuid", "Shuffle", "MonotonicallyIncreasingID", "SparkPartitionID",
+    "DirectShufflePartitionID", "InputFileName", "InputFileBlockStart", "InputFileBlockLength",
+    "CallMethodViaReflection", "TryReflect",
+}  # fmt: skip
+# Code of users that is no `UserDefinedExpression`: functions of other catalogs.
+_FOREIGN = {"ApplyFunctionExpression", "V2Aggregator", "Invoke", "StaticInvoke"}
+# Sketches that throw dice as they fill.
+_THROWN = {
+    f"Kll{work}Agg{type}" for work in ("Sketch", "Merge") for type in ("Bigint", "Double", "Float")
+}  # fmt: skip
+# Operators that run code of users.
+_SCRIPTS = {
+    "ScriptTransformation",
+    "PythonUDTF",
+    "UnresolvedPolymorphicPythonUDTF",
+    "ArrowEvalPython",
+    "BatchEvalPython",
+}
+# Aggregates of which Spark says that they depend on the order of the rows.
+_ORDERED = {
+    "AnyValue", "First", "Last", "CollectList", "CollectSet", "ListAgg", "MaxBy", "MinBy", "Mode", "ApproxTopK",
+    "ApproxTopKAccumulate", "ApproxTopKCombine", "HistogramNumeric", "MaxMinByK", "HllSketchAgg", "HllUnionAgg",
+}  # fmt: skip
+# Around a list or a set of values, these make their order not matter.
+_SETTLING = {"SortArray", "ArraySize", "Size", "ArrayMax", "ArrayMin", "ArrayContains"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function where a query calls it."""
+
+    name: str
+    """As the query writes it, in lower case; Spark's name for it where it is not in the text."""
+    text: str
+    """The call as it is written, as far as it is known; cut off after 200 characters."""
+
+    def __str__(self) -> str:
+        return " ".join(self.text.split()) or f"{self.name}()"
+
+
+@dataclass(frozen=True)
+class Input:
+    """One leaf of a plan that reads data."""
+
+    kind: str
+    """delta, files, view (between the query and its tables), or other."""
+    name: str
+    """A Delta table's folder, the folders or files that are read, a view's name, or a class."""
+    version: int | None = None
+    """Of a Delta table."""
+    text: str = ""
+    """A view's query; the format of files."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What Spark sees in a query."""
+
+    known: bool = True
+    """False where Spark does not tell: then nothing of the rest may be relied on."""
+    inputs: tuple[Input, ...] = ()
+    aggregates: tuple[Call, ...] = ()
+    windows: tuple[Call, ...] = ()
+    generators: tuple[Call, ...] = ()
+    unstable: tuple[Call, ...] = ()
+    """Calls that may answer differently for the same rows: by chance, time, session, or code of users."""
+    by_order: tuple[Call, ...] = ()
+    """Aggregates whose result depends on the order of the rows, which Spark does not define."""
+    subqueries: int = 0
+    """How many queries stand in expressions."""
+    operators: Counter[str] = field(default_factory=Counter)
+    """How often each operator occurs; a join by its kind, `Join LeftOuter`."""
+
+
+UNKNOWN = Facts(known=False)
+
+
+def facts(query: DataFrame) -> Facts:
+    """The facts of a query; nothing runs.
+
+    >>> facts(lake.runner.query("select g, mean(n) from s.a group by g")).aggregates    # doctest: +SKIP
+    (Call(name='mean', text='mean(n)'),)
+    """
+    listed = _nodes(query)
+    return UNKNOWN if listed is None else of_nodes(listed)
+
+
+class Node(NamedTuple):
+    """A node of a plan, as `java/PlanNodes.java` lists it."""
+
+    kind: str
+    java: str
+    name: str
+    text: str
+    more: str
+
+    @property
+    def type(self) -> str:
+        """The name of its class."""
+        return self.java.rpartition(".")[2]
+
+    @property
+    def call(self) -> Call:
+        # The text of a PIVOT's aggregates is that of the whole clause.
+        written = None if self.type == "PivotFirst" else _CALLED.match(self.text)
+        return Call((written.group(1) if written else self.name).lower(), self.text)
+
+
+def _nodes(query: DataFrame) -> list[Node] | None:
+    """The nodes of the analyzed plan, in one call; None where there is none. All that touches the JVM."""
+    java = getattr(query, "_jdf", None)
+    if java is None:
+        return None
+    listed = str(_lister(query.sparkSession).of(java.queryExecution().analyzed()))
+    return [Node(*line.split(_FIELD)) for line in listed.split(_NODE) if line]
+
+
+def _lister(spark: SparkSession) -> Any:
+    return _compiled(spark.sparkContext._jvm, spark)
+
+
+@lru_cache(maxsize=4)
+def _compiled(jvm: Any, spark: SparkSession) -> Any:
+    """The class that lists the nodes: from the jar of ours, or compiled here, in a second, where a cluster has none."""
+    found = java_class(spark, _CLASS)
+    if callable(getattr(found, "of", None)) and type(found).__name__ == "JavaClass":
+        return found
+    compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
+    compiler.cook(resources.files("penstock.spark").joinpath("java").joinpath("PlanNodes.java").read_text())
+    return compiler.getClassLoader().loadClass(_CLASS).newInstance()
+
+
+def of_nodes(nodes: list[Node]) -> Facts:
+    """The facts that lie in a plan's nodes."""
+    operators = Counter(f"{node.name} {node.more}".strip() for node in nodes if node.kind == "operator")
+    return Facts(
+        inputs=tuple(dict.fromkeys(_inputs(nodes))),
+        aggregates=_calls(node for node in nodes if node.kind == "aggregate"),
+        windows=_calls(node for node in nodes if node.kind == "window"),
+        generators=_calls(node for node in nodes if node.kind == "generator"),
+        unstable=_calls(node for node in nodes if _is_unstable(node)),
+        by_order=_calls(node for node in nodes if node.kind == "aggregate" and _is_by_order(node)),
+        subqueries=sum(node.kind == "subquery" for node in nodes),
+        operators=operators,
+    )
+
+
+def _calls(nodes: Iterator[Node]) -> tuple[Call, ...]:
+    return tuple(dict.fromkeys(node.call for node in nodes))
+
+
+def _is_unstable(node: Node) -> bool:
+    if node.kind in ("random", "user", "metadata") or node.type in _OF_THE_MOMENT:
+        return True
+    if node.kind == "aggregate" and node.type in _THROWN:
+        return True
+    if node.kind == "operator":
+        return node.name in _SCRIPTS
+    # Inside of Spark's own functions these call Spark.
+    return node.kind == "expression" and node.type in _FOREIGN
+
+
+def _is_by_order(node: Node) -> bool:
+    return node.type in _ORDERED and node.more not in _SETTLING and not _WITHIN_GROUP.search(node.text)
+
+
+def _inputs(nodes: list[Node]) -> Iterator[Input]:
+    for node in nodes:
+        if node.kind == "delta":
+            yield Input("delta", node.name, int(node.text))
+        elif node.kind == "files":
+            yield Input("files", node.text, text=node.name)
+        elif node.kind == "view":
+            yield Input("view", node.name, text=node.more)
+        elif node.kind == "leaf" and node.type not in ("OneRowRelation", "LocalRelation", "Range", "CTERelationRef"):
+            yield Input("other", node.name)

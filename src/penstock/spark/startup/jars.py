@@ -1,0 +1,212 @@
+"""Delta's jars, and Spark's own for Avro: resolved once with Ivy, then taken from a cache, offline too."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+from xml.sax.saxutils import quoteattr
+
+from penstock.config.session_settings import Repository
+from penstock.errors import PenstockError
+from penstock.secrets import logger, redact
+from penstock.spark.startup.cache import JARS, cache_folder, is_trusted_file, trusted_folder
+
+log = logger("penstock.jars")
+
+_REALM = re.compile(r'realm="([^"]*)"', re.IGNORECASE)
+_SECONDS_TO_ASK = 30
+
+_DELTA = version("delta-spark")
+# Seven jars, 30 MB; Ivy has no limit of its own for a server that accepts and then says nothing.
+_SECONDS_TO_FETCH = 900
+_OTHER_WAYS = (
+    "Check the network, name a mirror in `session.repositories`, or fetch the jars by hand and list them in "
+    "`session.jars`."
+)
+_UNITY = "0.6.0"
+_SPARK = ".".join(version("pyspark").split(".")[:2])
+# 4.2 has published none, and reads and writes with that of 4.1.
+_AVRO = {"4.0": "4.0.1"}.get(_SPARK, "4.1.1")
+# Only what pyspark does not bring itself: Ivy would fetch 33 jars, 26 of them for nothing.
+_COORDINATES = (
+    ("io.delta", "delta-spark_{spark}_2.13", _DELTA),
+    ("io.delta", "delta-storage", _DELTA),
+    ("io.delta", "delta-kernel-api", _DELTA),
+    ("io.delta", "delta-kernel-defaults", _DELTA),
+    ("io.delta", "delta-kernel-unitycatalog", _DELTA),
+    ("io.unitycatalog", "unitycatalog-client", _UNITY),
+    ("io.unitycatalog", "unitycatalog-hadoop", _UNITY),
+    ("org.apache.spark", "spark-avro_2.13", _AVRO),
+)
+# As Maven Central has them; all of those that these versions of Delta and Spark can ask for.
+_SHA256 = {
+    "delta-spark_4.0_2.13-4.4.0.jar": "49e899667168b9412f83cbe894ce264107d7b896d6c5e12edca4e216845c1104",
+    "delta-spark_4.1_2.13-4.4.0.jar": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
+    "delta-spark_4.2_2.13-4.4.0.jar": "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
+    "delta-storage-4.4.0.jar": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+    "delta-kernel-api-4.4.0.jar": "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
+    "delta-kernel-defaults-4.4.0.jar": "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
+    "delta-kernel-unitycatalog-4.4.0.jar": "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
+    "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
+    "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
+    "spark-avro_2.13-4.0.1.jar": "834207b759159ceb7e367df9c0fe5998bbb547fdcdc5269dfeeba2c6803559b6",
+    "spark-avro_2.13-4.1.1.jar": "6a19d90bc3b6e88d8db0fa36a19273aa10fea2dbd7a62bb60e4cedd73051b32d",
+}
+
+
+def _coordinates() -> list[tuple[str, str, str]]:
+    return [(organisation, name.format(spark=_SPARK), revision) for organisation, name, revision in _COORDINATES]
+
+
+def given_jars(given: Sequence[str]) -> list[str]:
+    """The jars that the profile names."""
+    missing = [jar for jar in given if "://" not in jar and not os.path.exists(jar)]
+    if missing:
+        raise PenstockError(
+            f"`session.jars` names what is not there: {', '.join(missing)}",
+            fix="Name Delta's jars by their whole paths, or leave `session.jars` out to have them fetched.",
+        )
+    return list(given)
+
+
+def delta_jars(spark_home: str, java: str, repositories: tuple[Repository, ...] = ()) -> list[str]:
+    """The paths of the jars, fetched on the first call on a machine; each has the checksum that is written here."""
+    names = [f"{name}-{revision}.jar" for _, name, revision in _coordinates()]
+    if unknown := [name for name in names if name not in _SHA256]:
+        raise PenstockError(
+            f"There is no checksum for {', '.join(unknown)}: these versions of Delta and Spark were not tested together",
+            fix="Install the versions that dbt-penstock asks for, or fetch the jars by hand and list them in "
+            "`session.jars`.",
+        )
+    try:
+        folder = trusted_folder(JARS) / f"delta-{_DELTA}-avro-{_AVRO}-spark-{_SPARK}"
+        if not all(_is_right(folder / name) for name in names):
+            _fetch(folder, names, spark_home, java, repositories)
+    except OSError as error:
+        raise PenstockError(
+            f"Delta's jars have no place to go: {error}",
+            where=str(cache_folder()),
+            fix="Set PENSTOCK_CACHE to a folder that can be written, or `session.jars` to the jars themselves.",
+        ) from error
+    return sorted(str(folder / name) for name in names)
+
+
+def _is_right(jar: Path) -> bool:
+    """Whether it is there, as it was published: to read all of them takes 15 ms, so no note of an earlier look is kept."""
+    if not is_trusted_file(jar):
+        return False
+    if hashlib.sha256(jar.read_bytes()).hexdigest() == _SHA256[jar.name]:
+        return True
+    log.warning("%s is not as it was published: it is fetched again", jar)
+    return False
+
+
+def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositories: tuple[Repository, ...]) -> None:
+    staging = Path(tempfile.mkdtemp(prefix="fetch-", dir=folder.parent))
+    try:
+        _private(staging / "settings.xml", _settings(staging, repositories))
+        (staging / "ivy.xml").write_text(_module())
+        classpath = os.path.join(spark_home, "jars", "*")
+        command = [java, "-cp", classpath, "org.apache.ivy.Main", "-warn"]
+        command += ["-settings", str(staging / "settings.xml"), "-ivy", str(staging / "ivy.xml")]
+        command += ["-types", "jar", "-retrieve", str(staging / "jars" / "[artifact]-[revision].[ext]")]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_FETCH)
+        except subprocess.TimeoutExpired as error:
+            raise PenstockError(
+                f"Delta's jars did not arrive within {_SECONDS_TO_FETCH // 60} minutes",
+                where=redact(", ".join(repository.url for repository in repositories)) or "Maven Central",
+                fix=_OTHER_WAYS,
+            ) from error
+        fetched = staging / "jars"
+        if done.returncode != 0 or not all((fetched / name).exists() for name in names):
+            told = folder.parent / "fetch.log"
+            told.unlink(missing_ok=True)
+            _private(told, redact(done.stdout + done.stderr))
+            raise PenstockError(
+                "Delta's jars could not be fetched from the Maven repositories",
+                where=f"what Ivy said is in {told}",
+                fix=_OTHER_WAYS,
+            )
+        for name in names:
+            (fetched / name).chmod(0o644)
+        if wrong := [name for name in names if not _is_right(fetched / name)]:
+            raise PenstockError(
+                f"The Maven repositories gave other files than were published: {', '.join(wrong)} "
+                "(the SHA-256 sums differ)",
+                fix="Nothing of them was kept. Check the mirrors in `session.repositories`, and any proxy in between.",
+            )
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+        for name in names:
+            # One by one: another process may be fetching the same, or be running with them.
+            os.replace(fetched / name, folder / name)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _private(path: Path, text: str) -> None:
+    """Write a new file that nobody else can read."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+
+
+def _settings(staging: Path, repositories: tuple[Repository, ...]) -> str:
+    # An own file, because Ivy's default chain looks into ~/.m2 first and fails on a POM without its jar.
+    extra = "".join(
+        f'<ibiblio name="given-{number}" m2compatible="true" root={quoteattr(given.url)}/>'
+        for number, given in enumerate(repositories)
+    )
+    cache = quoteattr(str(staging / "cache"))
+    return (
+        f'<ivysettings>{_credentials(repositories)}<settings defaultResolver="all"/><caches defaultCacheDir={cache}/>'
+        f'<resolvers><chain name="all" returnFirst="true">{extra}<ibiblio name="central" m2compatible="true"/></chain>'
+        "</resolvers></ivysettings>"
+    )
+
+
+def _credentials(repositories: tuple[Repository, ...]) -> str:
+    """Ivy's block of users and passwords; the file that it goes to is ours alone, and is removed after the fetch."""
+    return "".join(
+        f"<credentials host={quoteattr(urlsplit(one.url).hostname or '')} realm={quoteattr(_realm(one.url))} "
+        f"username={quoteattr(one.user)} passwd={quoteattr(one.password)}/>"
+        for one in repositories
+        if one.user and one.password
+    )
+
+
+def _realm(url: str) -> str:
+    """The name that a server asks for a password by: Ivy gives a password to no other."""
+    organisation, name, revision = _COORDINATES[1]
+    jar = f"{url.rstrip('/')}/{organisation.replace('.', '/')}/{name}/{revision}/{name}-{revision}.jar"
+    try:
+        with urlopen(Request(jar, method="HEAD"), timeout=_SECONDS_TO_ASK) as answer:
+            asked = answer.headers.get("WWW-Authenticate")
+    except HTTPError as error:
+        asked = error.headers.get("WWW-Authenticate")
+    except OSError as error:
+        log.debug("the repository %s does not answer: %s", url, error)
+        asked = None
+    found = _REALM.search(asked or "")
+    return found.group(1) if found else ""
+
+
+def _module() -> str:
+    wanted = "".join(
+        f'<dependency org="{org}" name="{name}" rev="{rev}" transitive="false" conf="default->default"/>'
+        for org, name, rev in _coordinates()
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="penstock" module="jars"/>'
+        f'<configurations><conf name="default"/></configurations><dependencies>{wanted}</dependencies></ivy-module>'
+    )

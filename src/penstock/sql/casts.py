@@ -1,0 +1,325 @@
+"""From one type to another: what of a value may be lost on the way, and the SQL that takes it there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from penstock.errors import PenstockError
+from penstock.sql.quoting import field_name, quote
+
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(-?\d+))?\))?")
+_SIZED_TEXT = re.compile(r"(?:var)?char\(\d+\)")
+_SYNONYMS = {
+    "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float",
+    "timestamp_ltz": "timestamp",
+}  # fmt: skip
+# The decimal digits that every value of these types fits in, and how many they hold for certain.
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_HOLDS = {"tinyint": 2, "smallint": 4, "int": 9, "bigint": 18, "float": 6, "double": 15}
+_WIDER = {
+    "tinyint": {"smallint", "int", "bigint", "float", "double"},
+    "smallint": {"int", "bigint", "float", "double"},
+    "int": {"bigint", "double"},
+    "float": {"double"},
+    "date": {"timestamp", "timestamp_ntz"},
+    "string": {"binary"},
+}
+_AS_TEXT = {*_DIGITS, "float", "double", "boolean", "date", "timestamp_ntz"}
+_NESTED = ("struct", "array", "map")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+_NUMBERS = (*_DIGITS, "float", "double", "decimal")
+
+
+class Verdict(Enum):
+    """What becomes of the values when a type is stored as another."""
+
+    LOSSLESS = "every value is kept"
+    CHECKED = "a value that does not fit fails the run"
+    LOSSY = "values may be changed without an error"
+    REFUSED = "Spark can't do it"
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type of Spark's SQL, taken apart."""
+
+    name: str
+    """`struct`, `array`, `map`, or all of a plain type such as `decimal(10,2)`."""
+    fields: tuple[tuple[str, Type], ...] = ()
+    """A struct's fields; of an array `element`, of a map `key` and `value`."""
+
+    def __str__(self) -> str:
+        if self.name == "struct":
+            return f"struct<{','.join(f'{field_name(name)}:{type}' for name, type in self.fields)}>"
+        return f"{self.name}<{','.join(str(type) for _, type in self.fields)}>" if self.fields else self.name
+
+    @property
+    def is_nested(self) -> bool:
+        return self.name in _NESTED
+
+    @property
+    def plain(self) -> str:
+        """The type without the length of a text: a query over a VARCHAR makes a STRING."""
+        return "string" if _SIZED_TEXT.fullmatch(self.name) else _SYNONYMS.get(self.name, self.name)
+
+    def field(self, name: str) -> Type | None:
+        return next((type for known, type in self.fields if known.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One place in which the type that a query makes is not the type that a table has."""
+
+    path: tuple[str, ...]
+    """The column, then the fields below it; `element`, `key` and `value` as Delta names them."""
+    made: Type | None
+    """None for a field that the query does not make."""
+    have: Type | None
+    """None for a field that the table does not have."""
+
+    def __str__(self) -> str:
+        if self.made is None:
+            return f"{self.name} ({self.have}) is not in the model"
+        if self.have is None:
+            return f"{self.name} ({self.made}) is not in the table"
+        return f"{self.name} is {self.made} in the model and {self.have} in the table"
+
+    @property
+    def name(self) -> str:
+        return ".".join(field_name(part) for part in self.path)
+
+    @property
+    def sql(self) -> str:
+        """The path as ALTER TABLE takes it."""
+        return ".".join(quote(part) for part in self.path)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What becomes of the query's values in the table."""
+        if self.made is None:
+            return Verdict.LOSSLESS
+        return Verdict.LOSSY if self.have is None else verdict(self.made, self.have)
+
+
+def parse(text: str) -> Type:
+    """
+    >>> str(parse("struct<`a-b`:array<decimal(10,2)>,c:map<string,int>>"))
+    'struct<`a-b`:array<decimal(10,2)>,c:map<string,int>>'
+    """
+    reader = _Reader(text)
+    found = reader.type()
+    if reader.at < len(text):
+        raise PenstockError(f"{text!r} is not a type", fix="Report this as a bug, with the column's type.")
+    return found
+
+
+class _Reader:
+    """Reads a type's text from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def type(self) -> Type:
+        name = self._until("<>,(").strip().lower()
+        if self._next() == "(":
+            end = self.text.index(")", self.at) + 1
+            name, self.at = name + self.text[self.at : end].replace(" ", "").lower(), end
+        if name not in _NESTED or self._next() != "<":
+            return Type(name)
+        self.at += 1
+        fields: list[tuple[str, Type]] = []
+        while self._next() != ">":
+            known = {"array": ("element",), "map": ("key", "value")}.get(name)
+            field = known[len(fields)] if known else self._field()
+            fields.append((field, self.type()))
+            self._skip()
+            if self._next() == ",":
+                self.at += 1
+        self.at += 1
+        return Type(name, tuple(fields))
+
+    def _field(self) -> str:
+        self._skip()
+        if self._next() != "`":
+            name = self._until(": ")
+        else:
+            found = re.compile(r"`((?:[^`]|``)*)`").match(self.text, self.at)
+            assert found is not None
+            name, self.at = found.group(1).replace("``", "`"), found.end()
+        self._skip()
+        self.at += self._next() == ":"
+        return name
+
+    def _skip(self) -> None:
+        while self._next() == " ":
+            self.at += 1
+
+    def _next(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _until(self, ends: str) -> str:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in ends:
+            self.at += 1
+        return self.text[start : self.at]
+
+
+def changes(made: Type, have: Type, *path: str) -> Iterator[Change]:
+    """The places in which the types differ. Letter case, the order of fields and the length of texts are no difference.
+
+    >>> [str(change) for change in changes(parse("struct<a:double,b:int>"), parse("struct<a:int>"), "x")]
+    ['x.a is double in the model and int in the table', 'x.b (int) is not in the table']
+    """
+    if not (made.is_nested and made.name == have.name):
+        if made.plain != have.plain:
+            yield Change(path, made, have)
+        return
+    for name, type in have.fields:
+        ours = made.field(name)
+        if ours is None:
+            yield Change((*path, name), None, type)
+        else:
+            yield from changes(ours, type, *path, name)
+    for name, type in made.fields:
+        if have.field(name) is None:
+            yield Change((*path, name), type, None)
+
+
+def verdict(made: Type, have: Type) -> Verdict:
+    """What becomes of values of one type that are stored as another; what is not known to keep them may change them.
+
+    >>> verdict(parse("int"), parse("bigint")).name, verdict(parse("double"), parse("int")).name
+    ('LOSSLESS', 'LOSSY')
+    """
+    if made.is_nested and made.name == have.name:
+        found = [change.verdict for change in changes(made, have)]
+        return max(found, key=list(Verdict).index, default=Verdict.LOSSLESS)
+    source, target = made.plain, have.plain
+    if source == target or source == "void" or target in _WIDER.get(source, ()):
+        return Verdict.LOSSLESS
+    if _is_refused(made, have):
+        return Verdict.REFUSED
+    exact, wanted = _exact(source), _exact(target)
+    if target in _DIGITS:
+        wanted = _HOLDS[target], 0
+    if target == "string":
+        return Verdict.LOSSLESS if source in _AS_TEXT or exact else Verdict.LOSSY
+    if source in _DIGITS and target in _DIGITS:
+        return Verdict.CHECKED
+    if exact is not None and wanted is not None:
+        (before, after), (kept_before, kept_after) = exact, wanted
+        if after > kept_after:
+            return Verdict.LOSSY
+        return Verdict.LOSSLESS if before <= kept_before else Verdict.CHECKED
+    if exact is not None and target in ("float", "double"):
+        return Verdict.LOSSLESS if sum(exact) <= _HOLDS[target] else Verdict.LOSSY
+    return Verdict.LOSSY
+
+
+def _exact(name: str) -> tuple[int, int] | None:
+    """The digits before and after the point of a number that is exact."""
+    if name in _DIGITS:
+        return _DIGITS[name], 0
+    found = _DECIMAL.fullmatch(name)
+    if found is None:
+        return None
+    precision, scale = int(found.group(1) or 10), int(found.group(2) or 0)
+    return precision - scale, scale
+
+
+def _is_refused(made: Type, have: Type) -> bool:
+    source, target = (_family(type) for type in (made, have))
+    if source in _NESTED or target in _NESTED:
+        return target not in ("string", "variant") and source != "variant"
+    pair = {source, target}
+    if "binary" in pair:
+        return "string" not in pair
+    if "boolean" in pair and not pair.isdisjoint(_TIMES):
+        return True
+    return pair in ({"number", "date"}, {"number", "timestamp_ntz"})
+
+
+def _family(type: Type) -> str:
+    """`number` for every kind of number; else the type's own name, without what is in its parentheses."""
+    name = type.plain.split("(")[0].split(" ")[0]
+    return "number" if name in _NUMBERS or _DECIMAL.fullmatch(type.plain) else name
+
+
+def effect(made: Type, have: Type) -> str:
+    """What happens to values on the way, in words."""
+    found = verdict(made, have)
+    if found is Verdict.CHECKED:
+        return "a value that is too great fails the run"
+    source, target = made.plain, have.plain
+    whole = (_exact(target) or (0, 1))[1] == 0
+    if _family(made) == "number" and _family(have) == "number":
+        if whole and source not in _DIGITS:
+            return "fractions are cut off" if target in _DIGITS else "fractions are rounded"
+        return "digits are rounded off" if source not in ("tinyint", "smallint") else "values are cast"
+    if target == "date" and source.startswith("timestamp"):
+        return "the time of day is cut off"
+    if {source, target} <= {"timestamp", "timestamp_ntz", "string"} and "timestamp" in (source, target):
+        return "values are read by the session's time zone, and a text that is no time fails the run"
+    if source == "string":
+        return "values are read from their text, and one that can't be read fails the run"
+    return "values are cast"
+
+
+def merged(have: Type, made: Type) -> Type:
+    """What the table has, with the fields that the query makes as well behind its own.
+
+    >>> str(merged(parse("struct<a:int>"), parse("struct<b:date,a:double>")))
+    'struct<a:int,b:date>'
+    """
+    if not (made.is_nested and made.name == have.name):
+        return have
+    kept = [(name, merged(type, made.field(name) or type)) for name, type in have.fields]
+    added = [(name, type) for name, type in made.fields if have.field(name) is None]
+    return Type(have.name, (*kept, *added))
+
+
+def convert(value: str, made: Type, have: Type, *, leaves: bool = True, depth: int = 0) -> str:
+    """The SQL that makes a value of one type one of another. A struct's fields go by name; Spark's cast has them by place.
+
+    Without `leaves` plain values stay as they are, for a statement that casts them itself.
+
+    >>> convert("x", parse("struct<b:int,a:int>"), parse("struct<a:bigint,b:int>"))
+    'if(x is null, null, struct(cast(x.`a` as bigint) as `a`, x.`b` as `b`))'
+    """
+    if str(made) == str(have):
+        return value
+    if not (made.is_nested and made.name == have.name):
+        return value if made.plain == have.plain or not leaves else f"cast({value} as {have})"
+
+    def inner(name: str, item: str) -> str:
+        ours, theirs = made.field(name), have.field(name)
+        assert ours is not None
+        assert theirs is not None
+        return convert(item, ours, theirs, leaves=leaves, depth=depth + 1)
+
+    if have.name == "struct":
+        items = [
+            f"{inner(name, f'{value}.{quote(known)}')} as {quote(name)}"
+            if (known := _as_made(made, name)) is not None
+            else f"cast(null as {type}) as {quote(name)}"
+            for name, type in have.fields
+        ]
+        return f"if({value} is null, null, struct({', '.join(items)}))"
+    item, key = f"penstock_item_{depth}", f"penstock_key_{depth}"
+    if have.name == "array":
+        changed = inner("element", item)
+        return value if changed == item else f"transform({value}, {item} -> {changed})"
+    if (changed := inner("value", item)) != item:
+        value = f"transform_values({value}, ({key}, {item}) -> {changed})"
+    if (changed := inner("key", key)) != key:
+        value = f"transform_keys({value}, ({key}, {item}) -> {changed})"
+    return value
+
+
+def _as_made(made: Type, name: str) -> str | None:
+    """The name that the query gives a field."""
+    return next((known for known, _ in made.fields if known.lower() == name.lower()), None)

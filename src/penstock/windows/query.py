@@ -1,0 +1,257 @@
+"""A model's SELECT over one window: over tables, whose filters dbt has put in, or over files, where we put it in."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.config.keys import SIZES
+from penstock.errors import NotFound, PenstockError
+from penstock.files import FileSource, Listings, Model
+from penstock.files.reading import rescue
+from penstock.files.reading.frame import Frames, Shape, format_of
+from penstock.files.source import matching
+from penstock.protocol.schema import IGNORE
+from penstock.sql import quoting
+from penstock.sql import statement as sql
+from penstock.sql.names import Name
+from penstock.windows import bounds
+from penstock.windows.config import WindowSettings
+from penstock.windows.source import DATE, Dated, DatedPath, refuse_missing
+from penstock.windows.window import Window, after, floor, plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from penstock.lake.lake import Lake
+    from penstock.spark.runner import Runner
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A SELECT that reads one window."""
+
+    text: str
+    filtered: bool
+    """Whether what it reads is the window's alone; else what it makes is to be filtered."""
+    drop: Callable[[], None] = lambda: None
+    """Forget what was made for it in the session."""
+    kept: str | None = None
+    """A column that the table gets whatever `on_schema_change` says: what does not fit its columns is in it."""
+
+
+class Select(Protocol):
+    """What a model selects, for any window."""
+
+    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+        """What the window's files are read as; None for tables, and where there is no file to tell."""
+
+    def is_empty(self, window: Window) -> bool:
+        """Whether a window is known to hold nothing, without a JVM."""
+
+    def is_settled(self, window: Window) -> bool:
+        """Whether nothing of a window is still being written."""
+
+    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound: ...
+
+    def same_as(self, other: Select) -> bool:
+        """Whether another window's text differs by nothing but its window."""
+
+
+class TableSelect:
+    """A SELECT over tables, as dbt has compiled it for one window."""
+
+    def __init__(self, lake: Lake, text: str, window: Window, *, fixed: bool) -> None:
+        """`fixed` is a text that is right for its own window alone."""
+        self._lake = lake
+        self._text = text
+        self._window = window
+        self._fixed = fixed
+
+    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+        return None
+
+    def is_empty(self, window: Window) -> bool:
+        return False
+
+    def is_settled(self, window: Window) -> bool:
+        return True
+
+    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
+        filtered = bounds.is_filtered(self._text)
+        if self._fixed:
+            if window != self._window:
+                raise PenstockError(
+                    f"The model reads `model.batch`, so that its SQL for {self._window} can't be used for {window}",
+                    fix=f"Run it with {command_line(window)} first.",
+                )
+            return Bound(self._text, filtered)
+        return Bound(bounds.rebound(self._text, window, self._type_of), filtered)
+
+    def same_as(self, other: Select) -> bool:
+        return isinstance(other, TableSelect) and self._plain == other._plain
+
+    @cached_property
+    def _plain(self) -> str:
+        return bounds.rebound(self._text, None, self._type_of)
+
+    def _type_of(self, relation: str, column: str) -> str | None:
+        return column_type(self._lake, relation, column)
+
+
+class FileSelect:
+    """A SELECT over `@data`: the files of a window's folders, or of all folders, filtered."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        runner: Runner,
+        model: Model,
+        source: FileSource,
+        path: DatedPath | None,
+        settings: WindowSettings,
+        listings: Listings,
+    ) -> None:
+        self._lake = lake
+        self._runner = runner
+        self._model = model
+        self._source = source
+        self._path = path
+        self._settings = settings
+        self._event_time = settings.event_time.lower()
+        self._listings = listings
+        # Folders that are no longer than a window hold nothing but its rows.
+        self._folders_are_windows = path is not None and SIZES.index(path.unit) <= SIZES.index(settings.batch_size)
+        words = {token.text.lower() for token in sql.tokens(model.text)}
+        self._with_date = path is not None and (DATE in words or self._event_time == DATE)
+
+    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+        paths = self._paths(self._files(window))
+        if not paths:
+            return known
+        format = (known or {}).get("format") or format_of(paths, self._source)
+        frames = self._frames(format)
+        before = None if known is None else Shape(known["schema"], tuple(known["folders"]))
+        shape = frames.given() or before
+        if shape is None or (frames.given() is None and self._source.on_schema_change != IGNORE):
+            shape = frames.infer(paths, before)
+        return {"format": format, "schema": shape.schema, "folders": list(shape.folders)}
+
+    def is_empty(self, window: Window) -> bool:
+        return not self._paths(self._files(window))
+
+    def is_settled(self, window: Window) -> bool:
+        return not any(pc.any(self._young(dated.files)).as_py() for dated in self._listed(window))
+
+    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
+        assert shape is not None
+        frames = self._frames(shape["format"])
+        read = Shape(shape["schema"], tuple(shape["folders"]))
+        frame = self._frame(frames, read, self._files(window))
+        found = next((field for field in frame.schema.fields if field.name.lower() == self._event_time), None)
+        filtered, rescued = self._folders_are_windows, self._source.rescued_data_column
+        if found is not None and not filtered:
+            inside = bounds.inside(found.name, found.dataType.simpleString(), window)
+            frame = frame.where(inside if rescued is None else rescue.placed(inside, found.name, rescued))
+            filtered = True
+        view = f"penstock_data_{uuid.uuid4().hex}"
+        frame.createOrReplaceTempView(view)
+        text = self._model.bind(view)
+        columns = [column.name for column in self._runner.columns_of(text)]
+        text = self._model.once(text, columns) or text
+        try:
+            rescue.check_selected(rescued, columns, ", ".join(self._source.source_roots))
+        except PenstockError:
+            self._forget(view)
+            raise
+        return Bound(text, filtered, lambda: self._forget(view), rescued)
+
+    def _forget(self, view: str) -> None:
+        self._runner.spark.catalog.dropTempView(view)
+
+    def preview(self) -> str:
+        """A query that reads like the model does, over the newest window that has files, and brings nothing in."""
+        begin, size = self._settings.begin, self._settings.batch_size
+        whole = Window(floor(begin, size), after(datetime.now(timezone.utc), size))
+        for window in reversed(list(whole.steps(size))):
+            if not self.is_empty(window):
+                return self.over(window, self.shape(window, None)).text
+        raise PenstockError(
+            "There is no file yet that would show the columns of @data",
+            where=None if self._path is None else self._path.text,
+            fix="Let a file land, or correct `source_path` or `begin`.",
+        )
+
+    def same_as(self, other: Select) -> bool:
+        return isinstance(other, FileSelect) and self._model.text == other._model.text
+
+    def _frame(self, frames: Frames, shape: Shape, dated: list[Dated]) -> DataFrame:
+        if not self._with_date or not dated:
+            return frames.frame(self._paths(dated), shape, self._model.virtual)
+        from pyspark.sql import functions as F
+
+        assert self._path is not None
+        parts = []
+        for item in dated:
+            text = item.moment.strftime("%Y-%m-%d" if self._path.type == "date" else "%Y-%m-%d %H:%M:%S+00:00")
+            value = F.lit(text).cast(self._path.type)
+            parts.append(frames.frame(self._paths([item]), shape, self._model.virtual).withColumn(DATE, value))
+        return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+
+    def _frames(self, format: str) -> Frames:
+        return Frames(self._runner, self._source, format)
+
+    def _files(self, window: Window) -> list[Dated]:
+        """What there is to read: neither empty files nor those that may still be written."""
+        found = []
+        for dated in self._listed(window):
+            kept = dated.files.filter(pc.and_(pc.invert(self._young(dated.files)), pc.greater(dated.files["size"], 0)))
+            if kept.num_rows:
+                found.append(Dated(dated.moment, kept))
+        return found
+
+    def _listed(self, window: Window) -> list[Dated]:
+        source = self._source
+        if self._path is not None:
+            found = self._path.files(window, self._listings)
+        else:
+            found = [Dated(floor(window.start, "day"), self._listings.of(source.source_roots))]
+            for root in source.source_roots:
+                if self._listings.is_empty_store_root(root):
+                    refuse_missing(root, self._listings, "source_roots")
+        return [Dated(dated.moment, matching(dated.files, source)) for dated in found]
+
+    def _young(self, files: pa.Table) -> pa.ChunkedArray:
+        limit = int((time.time() - self._source.safety_buffer_seconds) * 1000)
+        young = pc.greater(files["modificationTime"], limit)
+        return young if self._source.safety_buffer_seconds else pc.and_(young, False)
+
+    @staticmethod
+    def _paths(dated: list[Dated]) -> list[str]:
+        return sorted(path for item in dated for path in item.files["path"].to_pylist())
+
+
+def column_type(lake: Lake, relation: str, column: str) -> str | None:
+    """The type of a relation's column, where that can be told without a JVM."""
+    try:
+        name = Name.parse(relation)
+        found = lake.find(name)
+        if found is None or found.kind == "files":
+            return None
+        columns = lake.columns(name)
+    except (NotFound, PenstockError):
+        return None
+    wanted = quoting.plain(column).lower()
+    return next((item.type for item in columns if item.name.lower() == wanted), None)
+
+
+def command_line(window: Window) -> str:
+    return f"--event-time-start {plain(window.start)} --event-time-end {plain(window.end)}"

@@ -1,0 +1,28 @@
+"""A query's columns and a table's."""
+
+import pytest
+
+from penstock.delta.table import Column
+from penstock.errors import PenstockError
+from penstock.protocol.schema import Difference
+
+
+def test_letter_case_and_the_length_of_texts_are_no_difference():
+    made = [Column("ID", "int"), Column("name", "string"), Column("tags", "array<string>")]
+    have = [Column("id", "int"), Column("Name", "varchar(20)"), Column("tags", "array<char(3)>")]
+    assert not Difference(made, have)
+
+
+def test_each_difference_is_named():
+    difference = Difference(
+        [Column("id", "bigint"), Column("added", "date")], [Column("id", "int"), Column("old", "string")]
+    )
+    assert difference.new == [Column("added", "date")]
+    assert difference.gone == ["old"]
+    assert difference.retyped == {"id": "bigint"}
+    with pytest.raises(PenstockError, match=r"new: added; missing: old; of another type: id.*gold\.t.*full-refresh"):
+        difference.refuse("gold.t")
+
+
+def test_equal_columns_are_not_refused():
+    Difference([Column("id", "int")], [Column("id", "int")]).refuse("gold.t")
