@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from penstock.lake.lake import Lake, connect
+from penstock.api import Lake, connect
 
 SHARES = ((100, "1 %", True), (1000, "0.1 %", True), (100, "1 %", False), (1000, "0.1 %", False))
 _ROUNDS = 3

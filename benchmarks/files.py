@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.report import Measurement, show
 from penstock import files
-from penstock.lake.lake import connect
+from penstock.api import connect
 from penstock.sql.names import Name
 
 BATCH = 50
@@ -42,7 +42,13 @@ def ingestion(folder: Path, number: int, rows: int) -> list[Measurement]:
     )
 
     def penstock(name: str) -> None:
-        files.ingest(lake, Name("bronze", name), source, "select id, amount, text from @data where amount >= 0")
+        files.ingest(
+            lake,
+            Name("bronze", name),
+            source,
+            "select id, amount, text from @data where amount >= 0",
+            runner=lake.runner,
+        )
 
     def streaming(name: str) -> None:
         schema = lake.spark.read.parquet(str(landing)).schema
@@ -108,7 +114,7 @@ def measure(number: int) -> None:
         lake = connect(str(folder / "lake"))
         source = files.FileSource.from_mapping({"source_roots": [landing], "safety_buffer_seconds": 0})
         began = time.perf_counter()
-        report = files.ingest(lake, Name.parse("bronze.events"), source, "select * from @data")
+        report = files.ingest(lake, Name.parse("bronze.events"), source, "select * from @data", runner=lake.runner)
         whole = time.perf_counter() - began
         assert report.nothing_new
         assert "pyspark" not in sys.modules
@@ -126,7 +132,7 @@ def prepare(number: int, folder: Path) -> None:
     from penstock.files.ledger import Compaction, Span
     from penstock.files.plan import INGESTED, FilePlan, lines
     from penstock.files.source import list_root
-    from penstock.protocol.journal import GENERATION
+    from penstock.protocol.state import GENERATION
 
     landing = folder / "landing"
     for index in range(number):

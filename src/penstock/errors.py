@@ -54,11 +54,30 @@ class StatementError(PenstockError):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was told to stop: nothing is wrong with it."""
+        """Whether the statement was told to stop: nothing is wrong with it."""
         return self.condition == CANCELLED
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether another writer committed first. Nothing was committed, and the log says where to continue."""
+        return (self.condition or "").startswith(_CONFLICTS)
+
+    @property
+    def may_run_again(self) -> bool:
+        """Whether the same statement may run again on the new state.
+
+        Not after a conflict about a transaction mark: Delta would take the second attempt for a repeat and skip it.
+        """
+        return self.is_conflict and not (self.condition or "").startswith(_CONFLICT_OF_MARKS)
+
+
+class CommitConflict(Exception):
+    """Another writer committed first: nothing was committed, and the log says where to continue."""
 
 
 CANCELLED = "SPARK_JOB_CANCELLED"
+_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
+_CONFLICT_OF_MARKS = "DELTA_CONCURRENT_TRANSACTION"
 _JAVA_FRAME = re.compile(r"^\s+at \S+|^\s*\.\.\. \d+ more$|^Driver stacktrace:$")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 _JAVA_CLASS = re.compile(r"^(?:: )?(?:[a-z][\w$]*\.)+[A-Z][\w$.]*(?:Exception|Error)\w*: ?")

@@ -44,8 +44,24 @@ class Entry:
     size: int
 
 
+# Spark reads S3 and ADLS through Hadoop's clients, which have schemes of their own.
+_HADOOP_SCHEMES = {"s3": "s3a", "az": "abfss", "adl": "abfss"}
+
+
 def is_uri(text: str) -> bool:
     return "://" in text
+
+
+def hadoop_uri(location: str) -> str:
+    """A location as Hadoop's file systems spell it.
+
+    >>> hadoop_uri("s3://bucket/lake"), hadoop_uri("/data/lake")
+    ('s3a://bucket/lake', '/data/lake')
+    """
+    if not is_uri(location):
+        return location
+    scheme, rest = location.split("://", 1)
+    return f"{_HADOOP_SCHEMES.get(scheme, scheme)}://{rest}"
 
 
 def normalize(location: str, base: str | Path | None = None) -> str:

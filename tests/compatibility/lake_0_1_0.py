@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
+from penstock.api import Lake, connect
 from penstock.changes import MergeReport
 from penstock.delta.layout import Layout
 from penstock.files import FileSource, IngestReport, Listings, Model
-from penstock.lake.lake import Lake, connect
 from penstock.sql.names import Name
 from penstock.windows import DatedPath, FileSelect, Request, Target, Window, WindowRun, WindowSettings
 

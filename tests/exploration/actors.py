@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.errors import NotFound
 from penstock.protocol.journal import FOLDER
+from penstock.protocol.run import run_job
 from tests.exploration.process import ROOT, Actor, Process, location_of, source_of, work_of
 
 TABLE = "events"
@@ -33,7 +34,7 @@ def _drive(table: str, config: Config, *, replace: bool) -> Actor:
 
     def actor() -> None:
         work = work_of(table, source)
-        work.journal.drive(work, replace=replace)
+        run_job(work, replace=replace)
         work.close()
 
     return actor

@@ -17,16 +17,18 @@ from unittest.mock import patch
 import pyarrow as pa
 
 import penstock.protocol.journal
+from penstock.api import Lake
 from penstock.delta.layout import Layout
 from penstock.delta.table import MARK, VOID
+from penstock.errors import CommitConflict
 from penstock.files import FileSource
-from penstock.files.job import FileWork
+from penstock.files.job import FileJob
 from penstock.files.ledger import Compaction
 from penstock.files.plan import KEY, FilePlan
 from penstock.files.query import Model
 from penstock.files.source import FILES
-from penstock.lake.lake import Lake
-from penstock.protocol.journal import GENERATION, SUMMARY, Lost
+from penstock.protocol.journal import SUMMARY
+from penstock.protocol.state import GENERATION
 from penstock.sql.names import Name
 from penstock.storage import Entry, join
 from tests.exploration.world import File, Log
@@ -183,31 +185,55 @@ def files_of(found: tuple[File, ...]) -> pa.Table:
     return pa.table(columns, schema=FILES)
 
 
-class NoReading:
-    def drop(self, runner: Any) -> None:
+NO_READING: Any = SimpleNamespace(query="", made=[], warnings=[])
+NO_SPARK: Any = SimpleNamespace(commit_marks=None)
+
+
+class MemoryBatches:
+    """Batches without Spark: reading is nothing, and writing is two requests to the memory world."""
+
+    def __init__(self, job: MemoryJob) -> None:
+        self._job = job
+
+    def read(self, plan: FilePlan, state: Any) -> tuple[FilePlan, Any]:
+        return dataclasses.replace(plan, schema=SCHEMA, format="json"), NO_READING
+
+    def misfit(self, reading: Any) -> None:
+        return None
+
+    def read_ahead(self, files: Any, plan: FilePlan, state: Any) -> None:
+        pass
+
+    def append(self, plan: FilePlan, reading: Any, note: str, state: Any) -> None:
+        if state.mark is not None and state.mark >= plan.number:
+            raise CommitConflict(f"{plan.number} is in already")
+        assert state.table is not None, f"plan {plan.number} appends to a table that is not there"
+        ledger = state.table.properties.get(LEDGER)
+        assert getattr(plan, "ledger", ledger) == ledger, f"plan {plan.number} of another ledger is run"
+        location = self._job.location
+        life, version, id, _ = Process.ask("begin", location)
+        if (version, id) != (state.table.version, state.table.id):
+            raise CommitConflict(f"the table is at version {version}, not {state.table.version}")
+        Process.ask("append", location, life, version, plan.number, note, self._job.checked)
+
+    def drop(self) -> None:
+        pass
+
+    def close(self) -> None:
         pass
 
 
-class MemoryWork(FileWork):
-    """The real work of file models; in place of Spark's reading and writing stand two requests to the memory world."""
+class MemoryJob(FileJob):
+    """The real job of file models; in place of Spark's reading and writing stand two requests to the memory world."""
 
-    _checked: tuple[File, ...] = ()
+    checked: tuple[File, ...] = ()
     """The files of the plan as they were looked at last: what Spark would read."""
 
-    def _read(self, plan: FilePlan, state: Any) -> FilePlan:
-        plan = dataclasses.replace(plan, schema=SCHEMA, format="json")
-        self._reading = (plan, NoReading())  # type: ignore[assignment]
-        return plan
-
-    def run(self, plan: FilePlan, state: Any) -> None:
-        self._reading = (plan, NoReading())  # type: ignore[assignment]
-        super().run(plan, state)
-
-    def _read_ahead(self, plan: FilePlan, state: Any) -> None:
-        pass
+    def _make_batches(self) -> Any:
+        return MemoryBatches(self)
 
     def _changed(self, plan: FilePlan) -> dict[str, str]:
-        rows = self._checked = tuple(tuple(row.values()) for row in plan.read.select(KEY).to_pylist())
+        rows = self.checked = tuple(tuple(row.values()) for row in plan.read.select(KEY).to_pylist())
         if not rows:
             return {}
         found = Process.ask("status", tuple(path for path, *_ in rows))
@@ -223,23 +249,11 @@ class MemoryWork(FileWork):
         ledger = getattr(plan, "ledger", None)
         return {GENERATION: str(plan.number), **({} if ledger is None else {LEDGER: str(ledger)})}
 
-    def _write(self, plan: FilePlan, reading: Any, note: str, state: Any) -> None:
-        rows = self._checked
-        if plan.replace:
-            life, version, _, mark = Process.ask("begin", self.location)
-            if mark is None or mark < plan.number:
-                properties = tuple(sorted(self.properties_of(plan).items()))
-                Process.ask("replace", self.location, life, version, plan.number, note, properties, rows)
-            return
-        if state.mark is not None and state.mark >= plan.number:
-            raise Lost(f"{plan.number} is in already")
-        assert state.table is not None, f"plan {plan.number} appends to a table that is not there"
-        ledger = state.table.properties.get(LEDGER)
-        assert getattr(plan, "ledger", ledger) == ledger, f"plan {plan.number} of another ledger is run"
-        life, version, id, _ = Process.ask("begin", self.location)
-        if (version, id) != (state.table.version, state.table.id):
-            raise Lost(f"the table is at version {version}, not {state.table.version}")
-        Process.ask("append", self.location, life, version, plan.number, note, rows)
+    def create_table(self, plan: FilePlan, query: str, note: str, *, layout: Any = None) -> None:
+        life, version, _, mark = Process.ask("begin", self.location)
+        if mark is None or mark < plan.number:
+            properties = tuple(sorted(self.properties_of(plan).items()))
+            Process.ask("replace", self.location, life, version, plan.number, note, properties, self.checked)
 
 
 _lake = Lake(LAKE)
@@ -250,10 +264,10 @@ def source_of(config: Mapping[str, Any]) -> FileSource:
     return FileSource.from_mapping({"source_roots": [ROOT], "safety_buffer_seconds": 0, **config})
 
 
-def work_of(name: str, source: FileSource) -> MemoryWork:
+def work_of(name: str, source: FileSource) -> MemoryJob:
     """The work of a run that begins now, on the table of a name."""
     listings: Any = MemoryListings()
-    return MemoryWork(_lake, Name("bronze", name), source, _model, None, Layout(), listings, lambda step: None, _quiet)
+    return MemoryJob(_lake, Name("bronze", name), source, _model, NO_SPARK, Layout(), listings=listings, warn=_quiet)
 
 
 def location_of(name: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from penstock.protocol.journal import GENERATION
+from penstock.protocol.state import GENERATION
 from tests.exploration.actors import TABLE, Config, Step, run
 from tests.exploration.process import location_of
 from tests.exploration.scheduler import Budget, Explored, Explorer, Node, State, Tale

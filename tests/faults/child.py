@@ -12,7 +12,7 @@ import sys
 import time
 
 from penstock import changes, files
-from penstock.lake.lake import connect
+from penstock.api import connect
 from penstock.sql.names import Name
 
 
@@ -39,7 +39,13 @@ def main(orders: dict) -> None:
         followed = changes.ChangeSource.from_mapping(orders["changes"])
         refresh = orders.get("full_refresh", False)
         changes.merge_changes(
-            lake, Name.parse(orders["name"]), followed, orders["select"], full_refresh=refresh, step=step
+            lake,
+            Name.parse(orders["name"]),
+            followed,
+            orders["select"],
+            runner=lake.runner,
+            full_refresh=refresh,
+            step=step,
         )
         return
     source = files.FileSource.from_mapping(
@@ -50,6 +56,7 @@ def main(orders: dict) -> None:
         Name.parse(orders["name"]),
         source,
         orders.get("select", "select * from @data"),
+        runner=lake.runner,
         full_refresh=orders.get("full_refresh", False),
         step=step,
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from penstock.lake.lake import Lake, connect
+from penstock.api import Lake, connect
 from tests.conftest import SESSION, SHORT_SESSION
 
 CHILD = str(Path(__file__).with_name("child.py"))

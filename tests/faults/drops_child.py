@@ -13,9 +13,9 @@ import sys
 import time
 from collections.abc import Callable
 
+from penstock.api import Lake, connect
 from penstock.errors import PenstockError
 from penstock.lake import removal
-from penstock.lake.lake import Lake, connect
 from penstock.sql.names import Name
 from tests.faults.child import join_jvm
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.lake.lake import Lake, connect
+from penstock.api import Lake, connect
 from tests.conftest import SESSION, SHORT_SESSION, delta_rows
 from tests.faults.conftest import CHILD
 

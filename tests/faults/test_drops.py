@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.api import Lake, connect
 from penstock.errors import PenstockError
-from penstock.lake.lake import Lake, connect
 from penstock.sql.names import Name
 from tests.conftest import SESSION, SHORT_SESSION, delta_rows
 from tests.faults.conftest import World

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from penstock.lake.lake import connect
+from penstock.api import connect
 from tests.conftest import SESSION, SHORT_SESSION
 
 CHILD = str(Path(__file__).with_name("windows_child.py"))

@@ -11,8 +11,8 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from penstock.api import connect
 from penstock.delta.layout import Layout
-from penstock.lake.lake import connect
 from penstock.spark.runner import Runner
 from penstock.sql.names import Name
 from penstock.windows import Request, TableSelect, Target, Window, WindowRun, WindowSettings, bounds
@@ -38,14 +38,14 @@ def main(orders: dict) -> None:
     layout = Layout(partition_by=("at",)) if orders.get("partitioned") else Layout()
     request = Request(windows, named=orders.get("named", False), full_refresh=orders.get("full_refresh", False))
     # A session for each thread, as dbt has them.
-    target = Target(lake, name, settings, layout, Runner(lake))
+    target = Target(lake, name, settings, layout, Runner(lake, lake.settings))
     run = WindowRun(target, request, warn=said.append, step=step)
 
     def one(window: Window) -> None:
         text = f"select id, at from {orders['source']} where " + bounds.marked(
             orders["source"], "at", "date", window.start, window.end
         )
-        mine = Target(lake, name, settings, layout, Runner(lake))
+        mine = Target(lake, name, settings, layout, Runner(lake, lake.settings))
         run.run(window, mine, TableSelect(lake, text, window, fixed=False))
 
     if orders.get("ready"):

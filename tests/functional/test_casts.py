@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture, write_file
 
-from penstock.lake.lake import connect
+from penstock.api import connect
 from penstock.sql.casts import Verdict, convert, parse, verdict
 from penstock.sql.names import Name
 from tests.conftest import SESSION

@@ -9,9 +9,9 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 import penstock
+from penstock.api import Lake
 from penstock.delta.table import MARK, VOID, Table
 from penstock.errors import PenstockError
-from penstock.lake.lake import Lake
 from penstock.lake.relations import Link
 from penstock.sql.names import Name
 from tests.conftest import SESSION, delta_rows

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt_and_capture
 
-from penstock.lake.lake import Lake
+from penstock.api import Lake
 from penstock.sql.names import Name
 
 KINDS = {

@@ -13,7 +13,7 @@ import yaml
 from dbt.tests.util import run_dbt
 
 from penstock import PenstockError
-from penstock.lake.lake import Lake, connect
+from penstock.api import Lake, connect
 from penstock.lake.relations import Link
 from penstock.sql.names import Name
 from penstock.sql.quoting import literal, quote

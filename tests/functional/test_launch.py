@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from penstock.lake.lake import connect
+from penstock.api import connect
 from penstock.spark.session import _spark_home
 from penstock.spark.startup.launch import Launch
 from tests.conftest import SESSION

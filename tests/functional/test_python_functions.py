@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from dbt.tests.util import run_dbt
 
-from penstock.lake.lake import connect
+from penstock.api import connect
 from penstock.spark import session
 from tests.conftest import SESSION, USERS_SESSION
 

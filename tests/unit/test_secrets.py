@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from penstock import secrets
+from penstock.api import Lake, connect
 from penstock.config.session_settings import Repository, SessionSettings
 from penstock.delta.table import Table
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files import FileSource
 from penstock.files.source import list_root
-from penstock.lake.lake import Lake, connect
 from penstock.lake.relations import Link
 from penstock.secrets import HIDDEN, in_java_options, in_uri, is_secret, logger, redact, scrub
 from penstock.storage import Storage

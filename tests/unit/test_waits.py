@@ -43,8 +43,8 @@ _ENDS = {
     ("changes/job.py", "result"),
     ("files/source.py", "result"),
     ("files/source.py", "wait"),
-    ("files/job.py", "result"),
-    ("files/job.py", "exception"),
+    ("files/batch.py", "result"),
+    ("files/batch.py", "exception"),
     ("spark/internals/transaction.py", "result"),
     # The thread that has claimed the pack closes it however it ends.
     ("windows/meeting.py", "wait"),

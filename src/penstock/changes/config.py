@@ -10,8 +10,8 @@ from penstock.config import keys
 from penstock.config.check import unusable
 from penstock.config.kinds import Kind
 from penstock.config.values import checked, key_columns, names
+from penstock.delta.schema_changes import IGNORE
 from penstock.errors import PenstockError
-from penstock.protocol.schema import IGNORE
 from penstock.sql.names import Name
 
 

@@ -1,11 +1,10 @@
-"""Changes of tables into a table: the work that the journal drives."""
+"""Row changes of tables into a table: the job of a `cdf_merge` model."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from penstock.changes.config import ChangeSource
 from penstock.changes.incremental import merge
@@ -19,29 +18,23 @@ from penstock.changes.source import Followed
 from penstock.changes.version_range import Between, Gap
 from penstock.delta.commits import edits
 from penstock.delta.layout import Layout
+from penstock.delta.schema_changes import IGNORE, Difference, Fitted
 from penstock.delta.table import MARK, Column, Table
 from penstock.errors import PenstockError, StatementError
-from penstock.protocol.journal import (
-    Journal,
-    Running,
-    State,
-    Step,
-    Unrunnable,
-    lost_a_race,
-    new_ledger,
-    no_step,
-    properties_of,
-)
-from penstock.protocol.schema import IGNORE, Difference, Fitted, fit, of_frame
+from penstock.lake.folder import LakeFolder
+from penstock.protocol.job import Contract, Job, Running
+from penstock.protocol.plan import InvalidPlan, new_ledger
+from penstock.protocol.run import run_job
+from penstock.protocol.schema import fit
+from penstock.protocol.state import State
 from penstock.secrets import logger
+from penstock.spark.backend import Backend
 from penstock.spark.facts import Call, facts
-from penstock.spark.internals.transaction import Transaction, commit_marks, on_sql
+from penstock.spark.internals.transaction import on_sql
 from penstock.spark.merge import BY_ROW, Exchange, can_exchange
+from penstock.spark.schema import of_frame
 from penstock.sql.names import Name
-
-if TYPE_CHECKING:
-    from penstock.lake.lake import Lake
-    from penstock.spark.runner import Runner
+from penstock.steps import Step, no_step
 
 log = logger("penstock.changes")
 
@@ -65,68 +58,70 @@ def _is_of_values(error: StatementError) -> bool:
 
 
 def merge_changes(
-    lake: Lake,
+    lake: LakeFolder,
     name: Name,
     source: ChangeSource,
     select: str,
     *,
-    runner: Runner | None = None,
+    runner: Backend,
     full_refresh: bool = False,
     table: Layout | None = None,
     on_window: Callable[[Merged], None] | None = None,
     warn: Callable[[str], None] = log.warning,
-    contract: Callable[[str], None] | None = None,
+    contract: Contract | None = None,
     step: Step = no_step,
 ) -> MergeReport:
-    """Bring a table to what its model says at the sources' current versions; no Spark where no row has changed.
+    """Bring a table to what its model returns at the sources' current versions; no Spark where no row has changed.
 
-    `contract` is given the model's query before its rows are written, and raises where its columns are not those that
-    were agreed on.
+    `contract` is called with the model's query before its rows are written.
     """
     lake.check_writable()
     found = lake.find(name)
     if found is not None and found.kind == "files":
         raise PenstockError(f"{name} stands for files elsewhere, and can't be a table", where=found.location)
-    work = ChangeWork(lake, name, source, select, runner, table or Layout(), step, warn)
-    work.contract = contract
-    work.on_window = on_window or (lambda window: log.info("%s: %s", name, window))
-    work.journal.drive(work, replace=full_refresh or (found is not None and found.kind == "view"), step=step)
-    return work.report
+    job = ChangeJob(
+        lake,
+        name,
+        source,
+        select,
+        runner,
+        table or Layout(),
+        on_window=on_window,
+        warn=warn,
+        contract=contract,
+        step=step,
+    )
+    run_job(job, replace=full_refresh or (found is not None and found.kind == "view"))
+    return job.report
 
 
-class ChangeWork:
-    """Plans and runs the windows of one table."""
+class ChangeJob(Job[ChangePlan]):
+    """Brings the row changes of its sources into one table: a plan is a range of versions of each source."""
 
     kind = KIND
+    report: MergeReport
 
     def __init__(
         self,
-        lake: Lake,
+        lake: LakeFolder,
         name: Name,
         source: ChangeSource,
         select: str,
-        runner: Runner | None,
-        table: Layout,
-        step: Step,
-        warn: Callable[[str], None],
+        spark: Backend,
+        layout: Layout,
+        *,
+        on_window: Callable[[Merged], None] | None = None,
+        warn: Callable[[str], None] = log.warning,
+        contract: Contract | None = None,
+        step: Step = no_step,
     ) -> None:
-        self.lake = lake
-        self.name = name
-        self.source = source
-        self.table = table
         self.model = ChangeModel.read(lake, select, name)
         self.shape = shape_of(self.model, source.unique_key, str(name))
+        report = MergeReport(shape=type(self.shape).__name__.lower())
+        super().__init__(lake, name, spark, layout, report, warn=warn, contract=contract, step=step)
+        self.source = source
+        self._on_window = on_window or (lambda window: log.info("%s: %s", name, window))
         self._reads = Reads(self.model, str(name))
-        self.location = lake.location_of(name)
-        self.journal: Journal[ChangePlan] = Journal(
-            self.location, lake.storage_options, lambda *commit: commit_marks(self.runner, *commit)
-        )
-        self.report = MergeReport(shape=type(self.shape).__name__.lower())
-        self.on_window: Callable[[Merged], None] = lambda window: None
-        self.contract: Callable[[str], None] | None = None
-        self._warned = warn
-        self._runner = runner
-        self._step = step
         self._followed = Followed(lake, source, self.model, str(name))
         self._refresh = False
         self._to_the_end = False
@@ -140,17 +135,27 @@ class ChangeWork:
         """The columns of another type than the model's, where `on_schema_change` leaves them so."""
         self._running: Running[ChangePlan] | None = None
 
-    @property
-    def runner(self) -> Runner:
-        return self._runner or self.lake.runner
-
-    # What the journal asks for
+    # The protocol: catch up, plan, prepare, run
 
     def decode(self, number: int, data: bytes, where: str) -> ChangePlan:
         return ChangePlan.from_bytes(number, data, where)
 
-    def propose(self, number: int, state: State, *, replace: bool) -> ChangePlan | None:
-        self._settle(state)
+    def catch_up(self, state: State, *, replace: bool) -> None:
+        self.report.version = None if state.table is None else state.table.version
+        running, self._running = self._running, None
+        metrics = None if running is None else running.outcome(state)
+        if running is None or metrics is None or state.last_is_void:
+            return
+        rows = (metrics.rows_inserted, metrics.rows_updated, metrics.rows_deleted)
+        if running.plan.rows or any(rows):
+            window = Merged(str(running.plan), *rows, running.seconds, metrics.version, self._why)
+            self.report.windows.append(window)
+            self._on_window(window)
+        self.step("summary")
+        self.journal.summarize(state, {"sources": {span.name: span.end for span in running.plan.spans}})
+        self._forget_old_plans(state)
+
+    def plan(self, number: int, state: State, *, replace: bool) -> ChangePlan | None:
         if replace or state.mark is None or self._refresh:
             self._refresh = False
             self._followed.look({})
@@ -160,23 +165,23 @@ class ChangeWork:
         except Gap as gap:
             if self.source.on_cdf_gap != "full_refresh":
                 raise
-            self._warn(f"{self.name} is built anew: {gap.what}")
+            self.warn(f"{self.name} is built anew: {gap.what}")
             return self._anew(number)
 
-    def run(self, plan: ChangePlan, state: State) -> None:
+    def run(self, plan: ChangePlan, state: State) -> InvalidPlan | None:
         if (plan.replace or plan.whole) and plan.model != self.model.digest:
             # It was left by a run that failed; what it would say of the table's SQL is not so any more.
             self._followed.look_again()
-            raise Unrunnable("the model's SQL is another since it was planned")
+            return InvalidPlan("the model's SQL is another since it was planned")
         note = state.note(plan.number)
         self._running = Running(plan, note)
         self._happened, self._misfits, self._why = {}, [], ""
         if not plan.rows and not plan.columns:
             self.journal.commit_empty(plan.number, state, note=note)
-            return
+            return None
         try:
             change = self._change(plan)
-            with Views(self.runner) as views, self.runner.tagged(note):
+            with Views(self.spark) as views, self.spark.tagged(note):
                 change, made = self._as_seen(change, views)
                 if plan.replace:
                     self._replace(plan, change, views, note)
@@ -187,18 +192,23 @@ class ChangeWork:
                     self._fit(made, state)
                     self.journal.commit_empty(plan.number, state, note=note)
         except PenstockError as error:
-            if isinstance(error, StatementError) and (lost_a_race(error.condition) or error.is_cancelled):
+            if isinstance(error, StatementError) and (error.is_conflict or error.is_cancelled):
                 raise
-            problem = self._explained(error, plan)
-            if isinstance(problem, Gap):
-                self._give_up(plan, problem)
-            if self._has_moved_on(plan):
-                # What is wrong at that version may be right at a later one: a plan that fails must not block for ever.
-                self._followed.look_again()
-                self._to_the_end = True
-                raise Unrunnable(str(problem)) from error
-            raise problem from error
-        self._step("committed")
+            return self._after_failure(error, plan)
+        self.step("committed")
+        return None
+
+    def _after_failure(self, error: PenstockError, plan: ChangePlan) -> InvalidPlan:
+        """The plan is given up if another one may succeed; else the error is raised, explained."""
+        problem = self._explained(error, plan)
+        if isinstance(problem, Gap):
+            return self._without_feed(plan, problem)
+        if self._has_moved_on(plan):
+            # What is wrong at that version may be right at a later one: a plan that fails must not block for ever.
+            self._followed.look_again()
+            self._to_the_end = True
+            return InvalidPlan(str(problem))
+        raise problem from error
 
     # Planning
 
@@ -277,12 +287,12 @@ class ChangeWork:
             return
         self._looked = True
         if last.made_by(void=state.last_is_void) != self.model.digest:
-            self._warn(
+            self.warn(
                 f"The SQL of {self.name}, or of a view that it reads, has changed since the table was built: rows that "
                 "do not change keep what the old SQL made; run with --full-refresh"
             )
         if changed := edits(list(state.others), appends=True):
-            self._warn(f"{self.name} was changed by others: {', '.join(changed)}; --full-refresh builds it anew")
+            self.warn(f"{self.name} was changed by others: {', '.join(changed)}; --full-refresh builds it anew")
 
     # Running
 
@@ -308,12 +318,11 @@ class ChangeWork:
             if example is not None:
                 raise merge.not_unique(self.source.unique_key, example[0], str(self.name))
         # A row's change is not to write its whole file anew, where the user does not say otherwise.
-        properties = {BY_ROW: "true"} | self.table.properties | properties_of(plan)
-        clauses = self.table.with_properties(properties).clauses()
+        layout = self.layout.with_properties({BY_ROW: "true"} | self.layout.properties)
         text = merge.checked(query, self.source.unique_key)
-        self.lake.create_schema(self.name.schema)
-        self._step("write")
-        self.runner.run(f"create or replace table {self.name.sql}\n{clauses}\nas\n{text}", self._conf(plan, note))
+        self.step("write")
+        with self.spark.configured(self._file_size()):
+            self.create_table(plan, text, note, layout=layout)
 
     def _merge_safely(
         self,
@@ -338,7 +347,7 @@ class ChangeWork:
         """Once, when the table is built: where Spark does not define a result, two full refreshes may differ as well."""
         if self._by_order:
             calls = ", ".join(dict.fromkeys(map(str, self._by_order)))
-            self._warn(
+            self.warn(
                 f"{self.name} has {calls}: where rows of a group differ or tie, Spark takes them in any order, so a "
                 "full refresh may give another value than the table has; put the values in order, as in "
                 "sort_array(collect_list(x)) or `listagg(x) within group (order by x)`"
@@ -359,9 +368,9 @@ class ChangeWork:
         columns = self._fit(made, state)
         key, query = self.source.unique_key, change.source(views, columns)
         if isinstance(change.shape, Whole):
-            self._step("write")
+            self.step("write")
             text = merge.statement(self.name.sql, views.of(query), key, columns, whole=True)
-            self.runner.run(text, self._conf(plan, note))
+            self.spark.run(text, self._conf(plan, note))
             return
         source = views.kept(query)
         assert state.table is not None
@@ -369,14 +378,14 @@ class ChangeWork:
             self._exchange(plan, change, views, source, columns, note, state)
             return
         _, within = self._extent(views, source, columns)
-        self._step("write")
+        self.step("write")
         text = merge.statement(self.name.sql, source, key, columns, within=within)
-        self.runner.run(text, self._conf(plan, note))
+        self.spark.run(text, self._conf(plan, note))
 
     def _fit(self, made: Sequence[Column], state: State) -> list[Fitted]:
         """The columns that the model fills, after the table was made to have them as `on_schema_change` says."""
         note = state.note("columns")
-        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.runner, note, self._warn)
+        columns = fit(self.lake, self.name, made, self.source.on_schema_change, self.spark, note, self._warn)
         self._misfits = [str(item) for found in Difference(made, columns).changes.values() for item in found]
         return columns
 
@@ -397,11 +406,11 @@ class ChangeWork:
         state: State,
     ) -> None:
         assert state.table is not None
-        transaction = Transaction(self.runner, self.runner.place(self.location), state.table)
-        with self.runner.beside(transaction.files) as files:
+        transaction = self.spark.transaction(self.location, state.table)
+        with self.spark.beside(transaction.files) as files:
             number, within = self._extent(views, source, columns)
             files.result()
-        self._step("write")
+        self.step("write")
         compare, few = isinstance(change.shape, Keys), number <= _FEW_KEYS
         rows = transaction.rows(within)
         exchange = Exchange(views, state.table, rows, source, self.source.unique_key, columns, compare, few)
@@ -411,11 +420,14 @@ class ChangeWork:
             return
         marks = {MARK: plan.number}
         leaving, coming = exchange.leaving(), exchange.coming(counts.files)
-        transaction.exchange(leaving, coming, marks, note, counts.metrics(), step=self._step)
+        transaction.exchange(leaving, coming, marks, note, counts.metrics(), step=self.step)
 
     def _conf(self, plan: ChangePlan, note: str) -> dict[str, str]:
-        unset = self.runner.spark.conf.get(_ROWS_PER_FILE) in (None, "0")
-        return on_sql(MARK, plan.number, note) | ({_ROWS_PER_FILE: _MANY} if unset else {})
+        return on_sql(MARK, plan.number, note) | self._file_size()
+
+    def _file_size(self) -> dict[str, str]:
+        unset = self.spark.setting(_ROWS_PER_FILE) in (None, "0")
+        return {_ROWS_PER_FILE: _MANY} if unset else {}
 
     def _as_seen(self, change: merge.Change, views: Views) -> tuple[merge.Change, list[Column]]:
         """The change, kept the way that Spark's plan of the model says, and the model's columns; nothing is written yet.
@@ -423,13 +435,13 @@ class ChangeWork:
         The plan in the log was made from the text alone, perhaps by another version, so this decides each time.
         """
         query = change.new(views)
-        frame = self.runner.query(query)
+        frame = self.spark.query(query)
         seen = facts(frame)
         self.shape = shape_as_seen(self.model, self.source.unique_key, str(self.name), seen)
         self.report.shape = type(self.shape).__name__.lower()
-        if self.contract is not None:
-            self.contract(query)
-        columns = self._check_columns(of_frame(frame))
+        columns = of_frame(frame)
+        self.check_contract(query, columns)
+        self._check_columns(columns)
         self._by_order = seen.by_order
         if isinstance(change.shape, Whole):
             return change, columns
@@ -494,33 +506,17 @@ class ChangeWork:
         """Whether there are later versions to try instead; once a run."""
         return not self._to_the_end and self._followed.have_moved_on(plan.spans)
 
-    def _give_up(self, plan: ChangePlan, gap: Gap) -> None:
+    def _without_feed(self, plan: ChangePlan, gap: Gap) -> InvalidPlan:
+        """Changes that the plan needs are gone: it is given up where the table is built again, else that is the error."""
         if plan.replace:
             # The version that an interrupted run has pinned is gone; another takes its place.
             self._followed.look_again()
-            raise Unrunnable(gap.what) from gap
+            return InvalidPlan(gap.what)
         if self.source.on_cdf_gap != "full_refresh":
             raise gap
-        self._warn(f"{self.name} is built anew: {gap.what}")
+        self.warn(f"{self.name} is built anew: {gap.what}")
         self._refresh = True
-        raise Unrunnable(gap.what) from gap
-
-    # After a commit: nothing that matters
-
-    def _settle(self, state: State) -> None:
-        self.report.version = None if state.table is None else state.table.version
-        running, self._running = self._running, None
-        written = None if running is None else running.outcome(state)
-        if running is None or written is None or state.last_is_void:
-            return
-        rows = (written.rows_inserted, written.rows_updated, written.rows_deleted)
-        if running.plan.rows or any(rows):
-            window = Merged(str(running.plan), *rows, running.seconds, written.version, self._why)
-            self.report.windows.append(window)
-            self.on_window(window)
-        self._step("summary")
-        self.journal.summarize(state, {"sources": {span.name: span.end for span in running.plan.spans}})
-        self._forget_old_plans(state)
+        return InvalidPlan(gap.what)
 
     def _forget_old_plans(self, state: State) -> None:
         """Only the newest committed plan is ever read; some more of this generation are kept for people."""
@@ -529,8 +525,3 @@ class ChangeWork:
         for number in sorted(self.journal.records().plans):
             if number < kept:
                 self.journal.storage.delete(self.journal.path_of(number))
-
-    def _warn(self, text: str) -> None:
-        if text not in self.report.warnings:
-            self._warned(text)
-            self.report.warnings.append(text)

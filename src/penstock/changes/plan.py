@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.changes.version_range import Span
 from penstock.errors import PenstockError
-from penstock.protocol.journal import FORMAT, check_header
+from penstock.protocol.plan import FORMAT, check_header
 
 KIND = "changes"
 

@@ -24,7 +24,7 @@ from penstock.sql.names import Name
 from penstock.sql.quoting import quote
 
 if TYPE_CHECKING:
-    from penstock.lake.lake import Lake
+    from penstock.lake.folder import LakeFolder
 
 PLACE = "penstock_place_"
 _PLACES = re.compile(rf"\b{PLACE}(\d+)\b")
@@ -49,7 +49,7 @@ class ChangeModel:
     """Whether it also reads raw files, or a table at a version that it names itself."""
 
     @classmethod
-    def read(cls, lake: Lake, text: str, target: Name) -> ChangeModel:
+    def read(cls, lake: LakeFolder, text: str, target: Name) -> ChangeModel:
         """Refuse, before anything is started, what can't be taken apart."""
         expansion = _Expansion(lake, target)
         expanded = expansion.expand(text.strip().rstrip(";"), (), str(target))
@@ -127,7 +127,7 @@ def _read_by(select: exp.Expr) -> list[exp.Expr]:
 
 
 class _Expansion:
-    def __init__(self, lake: Lake, target: Name) -> None:
+    def __init__(self, lake: LakeFolder, target: Name) -> None:
         self._lake = lake
         self._target = target
         self.places: list[Place] = []

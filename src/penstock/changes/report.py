@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.protocol.report import Report
+
 
 @dataclass(frozen=True)
 class Merged:
@@ -30,15 +32,12 @@ class Merged:
 
 
 @dataclass
-class MergeReport:
+class MergeReport(Report):
     """What a run did."""
 
     windows: list[Merged] = field(default_factory=list)
     shape: str = ""
     """How the table is kept: by rows, by keys, or as a whole."""
-    version: int | None = None
-    """The table's Delta version after the run."""
-    warnings: list[str] = field(default_factory=list)
 
     @property
     def rows_inserted(self) -> int:

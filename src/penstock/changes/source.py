@@ -14,13 +14,13 @@ from penstock.errors import PenstockError
 from penstock.sql.names import Name
 
 if TYPE_CHECKING:
-    from penstock.lake.lake import Lake
+    from penstock.lake.folder import LakeFolder
 
 
 class Followed:
     """The sources of one run, as they were when it began: it goes so far, and no further."""
 
-    def __init__(self, lake: Lake, source: ChangeSource, model: ChangeModel, where: str) -> None:
+    def __init__(self, lake: LakeFolder, source: ChangeSource, model: ChangeModel, where: str) -> None:
         read = {place.name: place.location for place in model.places}
         named = {name: _tables(lake, name) for name in source.cdf_source}
         unknown = [str(name) for name, tables in named.items() if not tables or not tables <= read.keys()]
@@ -118,7 +118,7 @@ class Followed:
         return Table.open(span.location, self._options, files=False).version
 
 
-def _tables(lake: Lake, name: Name) -> set[Name]:
+def _tables(lake: LakeFolder, name: Name) -> set[Name]:
     """A table, or those behind a view."""
     relation = lake.find(name)
     if relation is None or relation.kind != "view":

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.config.near import unknown_keys
 from penstock.errors import PenstockError
 from penstock.secrets import in_java_options, in_uri, redact, remember, remember_value
-from penstock.sql import quoting
+from penstock.sql.quoting import PINNED
 
 _EXECUTORS_OPTIONS = re.compile(r"spark\.(?:executor|yarn\.am)\.(?:extra|default)JavaOptions")
 _MEMORY = re.compile(r"^\d+[kmgt]b?$", re.IGNORECASE)
@@ -95,7 +95,7 @@ class SessionSettings:
         else:
             problems += _shown_by_executors(config or {})
         for key, value in config.items() if isinstance(config, Mapping) else ():
-            if quoting.PINNED.get(str(key), _spark_value(value)) != _spark_value(value):
+            if PINNED.get(str(key), _spark_value(value)) != _spark_value(value):
                 problems.append(
                     f"`session.spark_config` can't set {key} to {_spark_value(value)}: names and texts that are quoted "
                     "for SQL would be read as something else"

@@ -13,7 +13,7 @@ _NEWEST = 20
 
 
 @dataclass(frozen=True)
-class Written:
+class CommitMetrics:
     """Rows, files and bytes of a commit."""
 
     version: int
@@ -28,13 +28,13 @@ class Written:
         return self.rows_inserted + self.rows_updated + self.rows_deleted
 
     @classmethod
-    def noted(cls, table: Table, note: str) -> Written | None:
+    def noted(cls, table: Table, note: str) -> CommitMetrics | None:
         """By the commit that carries this note."""
         ours = next((commit for commit in table.history(_NEWEST) if commit.get("userMetadata") == note), None)
         return None if ours is None else cls.from_commit(ours)
 
     @classmethod
-    def from_commit(cls, commit: Mapping[str, Any]) -> Written:
+    def from_commit(cls, commit: Mapping[str, Any]) -> CommitMetrics:
         metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if _is_count(value)}
 
         def first(*keys: str) -> int:

@@ -22,6 +22,18 @@ def commit_file(version: int) -> str:
     return f"{LOG_FOLDER}/{version:020}.json"
 
 
+FIRST_COMMIT = commit_file(0)
+
+
+def has_commits(place: Storage, prefix: str = "") -> bool:
+    """A log folder without a commit is what a first write has left that is under way, or was killed: no table yet."""
+    return any(not entry.path.rsplit("/", 1)[-1].startswith(".") for entry in place.list(f"{prefix}{LOG_FOLDER}"))
+
+
+def holds_table(place: Storage) -> bool:
+    return place.exists(FIRST_COMMIT) or has_commits(place)
+
+
 def actions_of(data: bytes) -> list[dict[str, Any]]:
     """What a file of the log says, a line each."""
     return [json.loads(line) for line in data.splitlines() if line.strip()]

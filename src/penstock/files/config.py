@@ -12,9 +12,9 @@ from penstock.config.check import unusable
 from penstock.config.kinds import Kind
 from penstock.config.source_columns import SourceColumn
 from penstock.config.values import checked
+from penstock.delta.schema_changes import IGNORE
 from penstock.errors import PenstockError
 from penstock.files.roots import spelled
-from penstock.protocol.schema import IGNORE
 from penstock.storage import normalize
 
 _KEYS = (*keys.FILES, keys.BY_NAME["on_schema_change"])

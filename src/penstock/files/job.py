@@ -1,315 +1,171 @@
-"""Files into a table, each exactly once: the work that the journal drives."""
+"""Files into a table, each exactly once: the job of a file model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.delta.layout import Layout
-from penstock.delta.table import MARK, Column
-from penstock.errors import PenstockError, StatementError, from_spark
+from penstock.errors import PenstockError, StatementError
+from penstock.files.batch import Batches
 from penstock.files.config import FileSource
+from penstock.files.landing import Landing
 from penstock.files.ledger import Ledger
-from penstock.files.plan import KIND, LINES, QUARANTINED, RECORDS, REPLACED, SKIPPED, FilePlan, without
+from penstock.files.plan import KIND, LINES, QUARANTINED, SKIPPED, FilePlan
 from penstock.files.progress import Progress
 from penstock.files.query import Model
-from penstock.files.reading.frame import Shape
-from penstock.files.reading.reader import BadFiles, Reader, Reading, Request
-from penstock.files.report import Batch, IngestReport, count
-from penstock.files.roots import Roots, below, located
-from penstock.files.selection import Selection, Selector, set_aside
+from penstock.files.reading.reader import BadFiles, Reader, Reading
+from penstock.files.report import Batch, IngestReport
+from penstock.files.roots import located
+from penstock.files.selection import set_aside
 from penstock.files.source import Listings, matching, none
 from penstock.files.status import changed
+from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import digest
-from penstock.protocol.journal import (
-    Journal,
-    Lost,
-    Running,
-    State,
-    Step,
-    Unrunnable,
-    lost_a_race,
-    new_ledger,
-    no_step,
-    properties_of,
-)
-from penstock.protocol.schema import APPEND, SYNC, Difference, adapt
+from penstock.protocol.job import Contract, Job, Running
+from penstock.protocol.plan import InvalidPlan, new_ledger
+from penstock.protocol.run import run_job
+from penstock.protocol.schema import adapt
+from penstock.protocol.state import State
 from penstock.secrets import logger, redact
-from penstock.spark.internals.jvm import java_class
-from penstock.spark.internals.transaction import Transaction, commit_marks, on_sql
+from penstock.spark.backend import Backend
 from penstock.sql.names import Name
-from penstock.sql.quoting import literal
-from penstock.storage import is_uri
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from penstock.lake.lake import Lake
-    from penstock.spark.runner import Runner
+from penstock.steps import Step, no_step
 
 log = logger("penstock.files")
 
 
 def ingest(
-    lake: Lake,
+    lake: LakeFolder,
     name: Name,
     source: FileSource,
     select: str,
     *,
-    runner: Runner | None = None,
+    runner: Backend,
     full_refresh: bool = False,
     max_batches: int | None = None,
     table: Layout | None = None,
     listings: Listings | None = None,
     on_batch: Callable[[Batch], None] | None = None,
     warn: Callable[[str], None] = log.warning,
-    contract: Callable[[str], None] | None = None,
+    contract: Contract | None = None,
     step: Step = no_step,
 ) -> IngestReport:
-    """Bring every new file in, batch by batch, each exactly once; no Spark is started when none is new.
+    """Bring every new file into a table, batch by batch, each exactly once. No Spark starts if no file is new.
 
-    `contract` is given the SELECT over a batch's files before anything of the batch is written, and raises where its
-    columns are not those that were agreed on.
-    `max_batches` ends the run earlier; the next goes on from there.
+    `contract` is called with the SELECT over a batch before anything of the batch is written. `max_batches` ends the run
+    earlier; the next run continues from there.
     """
     lake.check_writable()
-    model = Model.read(select, str(name))
-    work = FileWork(lake, name, source, model, runner, table or Layout(), listings, step, warn)
-    work.contract = contract
-    work.max_batches = max_batches
-    work.on_batch = on_batch or (lambda batch: log.info("%s: %s", name, batch))
     found = lake.find(name)
     if found is not None and found.kind == "files":
         raise PenstockError(f"{name} stands for files elsewhere, and can't be a table", where=found.location)
+    job = FileJob(
+        lake,
+        name,
+        source,
+        Model.read(select, str(name)),
+        runner,
+        table or Layout(),
+        listings=listings,
+        max_batches=max_batches,
+        on_batch=on_batch,
+        warn=warn,
+        contract=contract,
+        step=step,
+    )
     try:
-        work.journal.drive(work, replace=full_refresh or (found is not None and found.kind == "view"), step=step)
+        run_job(job, replace=full_refresh or (found is not None and found.kind == "view"))
     finally:
-        work.close()
-    return work.report
+        job.close()
+    return job.report
 
 
-class FileWork:
-    """Plans and runs the batches of one table."""
+class FileJob(Job[FilePlan]):
+    """Brings the new files of one model into its table: a plan is a batch of files."""
 
     kind = KIND
+    report: IngestReport
 
     def __init__(
         self,
-        lake: Lake,
+        lake: LakeFolder,
         name: Name,
         source: FileSource,
-        model: Model,
-        runner: Runner | None,
-        table: Layout,
-        listings: Listings | None,
-        step: Step,
+        query: Model,
+        spark: Backend,
+        layout: Layout,
+        *,
+        listings: Listings | None = None,
+        max_batches: int | None = None,
+        on_batch: Callable[[Batch], None] | None = None,
         warn: Callable[[str], None] = log.warning,
+        contract: Contract | None = None,
+        step: Step = no_step,
     ) -> None:
-        self.lake = lake
-        self.name = name
+        super().__init__(lake, name, spark, layout, IngestReport(), warn=warn, contract=contract, step=step)
         self.source = source
-        self.model = model
-        self.table = table
-        self.location = lake.location_of(name)
-        self.journal: Journal[FilePlan] = Journal(
-            self.location, lake.storage_options, lambda *commit: commit_marks(self.runner, *commit)
-        )
-        self.report = IngestReport()
-        self.on_batch: Callable[[Batch], None] = lambda batch: None
-        self._warned = warn
-        self.max_batches: int | None = None
-        self.contract: Callable[[str], None] | None = None
-        self._agreed: list[Column] = []
-        """The columns that the contract was last asked about."""
-        self._runner = runner
-        self._listings = listings or Listings(lake.storage_options)
-        self._step = step
+        self.query = query
+        self._max_batches = max_batches
+        self._on_batch = on_batch or (lambda batch: log.info("%s: %s", name, batch))
         self._ledger = Ledger(self.journal)
-        self._selector = Selector(name, source)
-        self._reader = Reader(name, source, model, lambda: self.runner)
-        self._has_told_of_rows = False
+        self._landing = Landing(name, source, listings or Listings(lake.storage_options), self._ledger, self.warn)
+        self._reader = Reader(name, source, query, spark, lake.storage_options)
+        self._batches = self._make_batches()
         self._progress = Progress(str(name))
-        self._selection: Selection | None = None
-        self._roots = Roots.first(source.source_roots, source.roots_as_written)
-        self._tidied: int | None = None
-        """The mark when a batch was last settled; None before that."""
-        self._bad: dict[str, str] = {}
-        self._relist = False
-        self._void_reason: str | None = None
-        self._reading: tuple[FilePlan, Reading] | None = None
-        self._ahead: tuple[Request, Future[Reading]] | None = None
-        self._helper: ThreadPoolExecutor | None = None
         self._running: Running[FilePlan] | None = None
-        self._tell_of_rows()
+        """The plan that was run last, until its outcome is reported."""
+        self._tidied: int | None = None
+        """The mark when the ledger was last tidied; None before that."""
+        self._void_reason: str | None = None
+        self._warn_across_rows()
 
-    @property
-    def runner(self) -> Runner:
-        return self._runner or self.lake.runner
-
-    def _tell_of_rows(self) -> None:
-        """Once a run: as soon as the text, or Spark's plan, shows that the model looks across rows."""
-        if self._reader.across_rows is not None and not self._has_told_of_rows:
-            self._has_told_of_rows = True
-            self._warn(
-                f"{self.name} has {self._reader.across_rows}: it holds within each batch of files, not across batches, "
-                "so the result depends on how the files were cut"
-            )
+    def _make_batches(self) -> Batches:
+        return Batches(self.location, self.source, self._reader, self._ledger, self.spark, self.step)
 
     def close(self) -> None:
-        """Let go of what was prepared and not needed."""
+        """Let go of what was read and not written."""
         self._progress.clear()
-        if self._helper is not None:
-            self._helper.shutdown()
-        if (reading := self._taken_ahead(None)) is not None:
-            reading.drop(self.runner)
-        if self._reading is not None:
-            self._reading[1].drop(self.runner)
+        self._batches.close()
 
-    # What the journal asks for
+    # The protocol: catch up, plan, prepare, run
 
     def decode(self, number: int, data: bytes, where: str) -> FilePlan:
         plan = FilePlan.from_bytes(number, data, where)
         return plan.named(plan.roots)
 
-    def propose(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
-        if state.table is not None and state.mark is None and not replace:
-            return self._claim(number)
-        replaced_by_another = not replace and not self._ledger.covers(state) and not self._has_made(state)
-        added = none(RECORDS) if replace else self._ledger.follow(state)
-        self._settle(state, tidy=not replace)
-        if self.max_batches is not None and len(self.report.batches) >= self.max_batches:
-            return None
-        if self._selection is None or replaced_by_another:
-            self._look(state, replace=replace)
-        else:
-            self._selection.remove(added)
-        plan = self._next_plan(number, state, replace=replace)
-        return None if plan is None else self._read(plan, state)
-
-    def run(self, plan: FilePlan, state: State) -> None:
-        read = plan.read
-        if read.num_rows == 0:
-            self._run_without_files(plan, state)
+    def catch_up(self, state: State, *, replace: bool) -> None:
+        self.report.version = None if state.table is None else state.table.version
+        if _is_unclaimed(state) and not replace:
             return
-        running = Running(plan, state.note(plan.number))
-        self._refuse_other_files(plan)
-        self._refuse_changed(plan)
-        if self._reading is None or self._reading[0] is not plan:
-            self._read(plan, state)
-        assert self._reading is not None
-        (_, reading), self._reading = self._reading, None
-        self._tell_of_rows()
-        self._running = running
-        self._read_ahead(plan, state)
-        self._step("write")
-        try:
-            self._write(plan, reading, running.note, state)
-        except StatementError as error:
-            if lost_a_race(error.condition):
-                raise
-            self._refuse_changed(plan)
-            self._refuse_bad(plan, state)
-            raise
-        finally:
-            reading.drop(self.runner)
-        self._step("committed")
+        if not replace:
+            self._follow(state)
+        before, self._tidied = self._tidied, -1 if state.mark is None else state.mark
+        self._report(state)
+        if replace or state.table is None or state.mark is None:
+            return
+        self._summarize(state)
+        if before is not None and before != state.mark:
+            # Cancelled plans count too: they are records as well.
+            source = self.source
+            self._ledger.tidy(state, source.source_compaction_interval, source.source_retention_files, self.step)
 
-    def _run_without_files(self, plan: FilePlan, state: State) -> None:
-        if not plan.replace:
-            self.journal.commit_empty(plan.number, state)
-        elif state.table is not None and state.mark is None:
-            self.journal.claim(plan, state)
-        else:
-            raise Unrunnable("the empty table that it was to take over is not there any more")
-        self._running = Running(plan)
-
-    # Planning
-
-    def _has_made(self, state: State) -> bool:
-        """Whether the last plan that was run is the one that began the table's ledger."""
-        return self._running is not None and self._running.plan.number == state.generation
-
-    def _claim(self, number: int) -> FilePlan:
-        """The plan by which an empty table that others made becomes ours, as it is; batches come after it."""
-        return FilePlan(
-            number=number,
-            generation=number,
-            lines=none(LINES),
-            replace=True,
-            roots=self._roots,
-            ledger=new_ledger(),
-            model=digest(self.model.text),
-        )
-
-    def _look(self, state: State, *, replace: bool) -> None:
-        """List the roots, and sort out what is there."""
-        source = self.source
-        # A table that others made empty becomes ours by a plan without files: what follows that is the first batch.
-        first = replace or state.mark is None or (state.mark == state.generation and not self._ledger.records.num_rows)
-        listed = self._listings.of(source.source_roots, fresh=self._relist)
-        self._relist = False
-        known = none(RECORDS) if first else self._ledger.records
-        if replace or state.mark is None:
-            self._roots = Roots.first(source.source_roots, source.roots_as_written)
-        else:
-            self._roots = self._follow_moves(self._ledger.roots, listed, known)
-        self._roots.check(str(self.name))
-        self._check_store_roots(known)
-        self._selection = self._selector.select(listed, self._roots, known, state.table, self._bad, first=first)
-        self.report.waiting = self._selection.waiting
-
-    def _check_store_roots(self, known: pa.Table) -> None:
-        """An object store lists a mistyped prefix as nothing: an error where the ledger knows files below it."""
-        for root in self.source.source_roots:
-            if not self._listings.is_empty_store_root(root):
-                continue
-            if below(known, self._roots.name_of(root)).num_rows:
-                raise PenstockError(
-                    "There is no object below this root, from which files came in before",
-                    where=root,
-                    fix="Correct `source_roots`, or put the files back; remove the root where it is no longer used.",
-                )
-            self._warn(f"{self.name}: there is no object below {root}")
-
-    def _follow_moves(self, before: Roots, listed: pa.Table, known: pa.Table) -> Roots:
-        """The roots as the ledger knows them; a new one with files that came in from another is as `on_moved_root` says."""
-        roots = before.then(self.source.source_roots, self.source.roots_as_written)
-        for root in roots.unknown_to(before):
-            new = below(without(roots.listed(matching(listed, self.source)), known), roots.name_of(root))
-            same = {name: new.num_rows - without(new, below(known, name)).num_rows for name in before.names}
-            from_names = [name for name, files in same.items() if files]
-            if not from_names or self.source.on_moved_root == "ingest":
-                continue
-            what = f"{count(sum(same.values()), 'file')} below {root} came in from {' and '.join(from_names)} already"
-            if self.source.on_moved_root == "fail":
-                raise PenstockError(
-                    f"{what}, by path, time and size: the folder was moved or copied",
-                    where=str(self.name),
-                    fix="Set `on_moved_root: accept` where it was moved (the files are those that are in), or "
-                    "`on_moved_root: ingest` to bring them in as new ones.",
-                )
-            if len(from_names) > 1:
-                raise PenstockError(
-                    f"{what}: one root can't take the place of several",
-                    where=str(self.name),
-                    fix="Keep a folder for each, or set `on_moved_root: ingest` to bring all of it in as new.",
-                )
-            roots = roots.moved(root, from_names[0])
-        return roots
-
-    def _next_plan(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
-        assert self._selection is not None
-        files, aside = self._selection.backlog.head(), self._selection.aside
+    def plan(self, number: int, state: State, *, replace: bool) -> FilePlan | None:
+        if _is_unclaimed(state) and not replace:
+            return self._claim(number)
+        if self._max_batches is not None and len(self.report.batches) >= self._max_batches:
+            return None
+        selection = self._landing.look(state, replace=replace)
+        self.report.waiting = selection.waiting
+        files, aside = selection.backlog.head(), selection.aside
         made = replace or state.mark is None
         if files.num_rows == 0 and (made or aside.num_rows == 0):
             # Without a file to read there is nothing that a table could be made from.
             if replace and state.table is not None:
-                self._warn(f"{self.name} stays as it is: there is no file to make it anew from")
+                self.warn(f"{self.name} stays as it is: there is no file to make it anew from")
             return None
         voided = (state.mark, self._void_reason or "by another run") if state.mark is not None else None
         return FilePlan(
@@ -317,246 +173,215 @@ class FileWork:
             generation=number if made else state.generation,
             lines=pa.concat_tables([files, aside]),
             replace=made,
-            roots=self._roots,
+            roots=self._landing.roots,
             voided=voided if state.last_is_void and not made else None,
             ledger=new_ledger() if made else state.ledger,
-            model=digest(self.model.text),
+            model=digest(self.query.text),
         )
 
-    # Reading
-
-    def _read(self, plan: FilePlan, state: State) -> FilePlan:
-        """The plan with what its files are read as; bad ones among them are set aside."""
+    def prepare(self, plan: FilePlan, state: State) -> FilePlan | None:
+        if plan.replace and plan.read.num_rows == 0:
+            return plan
         while plan.read.num_rows:
-            request = self._request(plan.read, state, plan)
             try:
-                reading = self._taken_ahead(request) or self._reader.read(request)
+                plan, reading = self._read(plan, state)
             except BadFiles as error:
-                plan = self._set_aside(plan, error)
+                plan = self._quarantine(plan, error)
                 continue
-            self._check_contract(reading)
-            self._sync_columns(reading, state)
-            for text in reading.warnings:
-                self._warn(text)
-            if self._reading is not None:
-                self._reading[1].drop(self.runner)
-            plan = replace(plan, schema=reading.shape.schema, folders=reading.shape.folders, format=reading.format)
-            self._reading = (plan, reading)
+            if self._fit_table(reading, state):
+                return None
+            self._warn_of_values(reading)
             return plan
         return replace(plan, schema=self._ledger.schema, folders=self._ledger.folders, format=self._ledger.format)
 
-    def _request(self, files: pa.Table, state: State, plan: FilePlan, known: Shape | None = None) -> Request:
-        if known is None and not plan.replace and self._ledger.schema is not None:
-            known = Shape(self._ledger.schema, self._ledger.folders)
-        return Request(
-            paths=tuple(located(files)["path"].to_pylist()),
-            roots=plan.roots.roots,
-            format=plan.format,
-            shape=None if plan.schema is None else Shape(plan.schema, plan.folders),
-            known=known,
-            columns=None if plan.replace or state.table is None else tuple(state.table.columns),
-        )
-
-    def _read_ahead(self, plan: FilePlan, state: State) -> None:
-        """Have Spark take the next batch apart while this one is written."""
-        if self._selection is None or state.table is None or plan.replace or plan.schema is None:
-            return
-        files = self._selection.backlog.second()
-        if files.num_rows == 0:
-            return
-        unplanned = replace(plan, schema=None, folders=(), format=None, roots=self._roots)
-        request = self._request(files, state, unplanned, Shape(plan.schema, plan.folders))
-        if self._helper is None:
-            self._helper = ThreadPoolExecutor(1, "penstock-ahead")
-        self._ahead = (request, self._helper.submit(self.runner.joined(lambda: self._reader.read(request))))
-
-    def _taken_ahead(self, request: Request | None) -> Reading | None:
-        """What was read ahead, where it is this; what failed is read again, to fail in its own turn."""
-        if self._ahead is None:
-            return None
-        (asked, future), self._ahead = self._ahead, None
-        if future.exception() is not None:
-            return None
-        reading = future.result()
-        if request is None or asked == request:
-            return reading
-        reading.drop(self.runner)
+    def run(self, plan: FilePlan, state: State) -> InvalidPlan | None:
+        if plan.read.num_rows == 0:
+            return self._run_without_files(plan, state)
+        running = Running(plan, state.note(plan.number))
+        reason = self._unlike_config(plan) or self._changed_file(plan)
+        if reason is not None:
+            return self._invalid(reason)
+        _, reading = self._read(plan, state)
+        self._warn_of_values(reading)
+        self._running = running
+        self._batches.read_ahead(self._landing.second(), replace(plan, roots=self._landing.roots), state)
+        self.step("write")
+        try:
+            self._write(plan, reading, running.note, state)
+        except StatementError as error:
+            if error.is_conflict:
+                raise
+            reason = self._changed_file(plan) or self._unreadable_file(plan, state)
+            if reason is None:
+                raise
+            return self._invalid(reason)
+        finally:
+            self._batches.drop()
+        self.step("committed")
         return None
 
-    def _check_contract(self, reading: Reading) -> None:
-        """Refuse a SELECT whose columns are not those of the model's contract, before a plan is written."""
-        if self.contract is None or reading.made == self._agreed:
-            return
-        try:
-            self.contract(reading.query)
-        except BaseException:
-            reading.drop(self.runner)
-            raise
-        self._agreed = reading.made
+    # Planning
 
-    def _sync_columns(self, reading: Reading, state: State) -> None:
-        """Under `sync_all_columns` the table takes the SELECT's types, and loses what it no longer makes, before the batch.
+    def _follow(self, state: State) -> None:
+        """Read what came into the ledger since the last time."""
+        covered = self._ledger.covers(state)
+        added = self._ledger.follow(state)
+        if covered or (self._running is not None and self._running.plan.number == state.generation):
+            self._landing.remove(added)
+        else:
+            # Another run has replaced the table: other files may be in now.
+            self._landing.forget()
 
-        What is only new is added by the batch's own commit.
-        """
-        columns = reading.request.columns
-        if self.source.on_schema_change != SYNC or columns is None or reading.request.shape is not None:
-            return
-        difference = Difference(reading.made, columns)
-        if not (difference.gone or difference.other_than_new):
-            return
-        reading.drop(self.runner)
-        note = state.note("columns")
-        adapt(self.lake, self.name, difference, SYNC, self.runner, note, self._warn)
-        raise Lost(f"the table's columns were changed: {difference}")
+    def _claim(self, number: int) -> FilePlan:
+        """The plan by which an empty table that others made becomes ours, as it is. Batches come after it."""
+        return FilePlan(
+            number=number,
+            generation=number,
+            lines=none(LINES),
+            replace=True,
+            roots=self._landing.roots,
+            ledger=new_ledger(),
+            model=digest(self.query.text),
+        )
 
-    # Writing
+    # Running
+
+    def _read(self, plan: FilePlan, state: State) -> tuple[FilePlan, Reading]:
+        """The plan with its schema, and its files under the model's SELECT; nothing is written yet."""
+        plan, reading = self._batches.read(plan, state)
+        self._warn_across_rows()
+        self.check_contract(reading.query, reading.made)
+        return plan, reading
+
+    def _warn_of_values(self, reading: Reading) -> None:
+        """Warn of values that the table stores other than the query makes them."""
+        for text in reading.warnings:
+            self.warn(text)
+
+    def _fit_table(self, reading: Reading, state: State) -> bool:
+        """Change the table's columns where `sync_all_columns` asks for it; whether anything was changed."""
+        difference = self._batches.misfit(reading)
+        if difference is None:
+            return False
+        self._batches.drop()
+        policy = self.source.on_schema_change
+        adapt(self.lake, self.name, difference, policy, self.spark, state.note("columns"), self.warn)
+        return True
 
     def _write(self, plan: FilePlan, reading: Reading, note: str, state: State) -> None:
         if plan.replace:
-            clauses = self.table.with_properties(properties_of(plan)).clauses()
-            text = f"create or replace table {self.name.sql}\n{clauses}\nas\n{reading.query}"
-            self.lake.create_schema(self.name.schema)
-            self.runner.run(text, on_sql(MARK, plan.number, note))
-            return
-        assert state.table is not None
-        have = {column.name.lower() for column in state.table.columns}
-        adds = any(name.lower() not in have for name in reading.frame.columns)
-        merge = adds or self.source.on_schema_change in (APPEND, SYNC)
-        replaced = plan.with_status(REPLACED)["path"].to_pylist()
-        with self.runner.tagged(note):
-            if replaced:
-                # A plan that an earlier process has left is run before anything was read of the ledger.
-                self._ledger.follow(state)
-                self._overwrite(plan, reading.frame, replaced, note, merge)
-                return
-            transaction = Transaction(self.runner, self.runner.place(self.location), state.table)
-            transaction.append(reading.frame, {MARK: plan.number}, note, merge_schema=merge, step=self._step)
+            self.create_table(plan, reading.query, note)
+        else:
+            self._batches.append(plan, reading, note, state)
 
-    def _overwrite(self, plan: FilePlan, frame: DataFrame, replaced: list[str], note: str, merge: bool) -> None:
-        """Append, and take the earlier rows of rewritten files out, in one commit."""
-        options = {"txnAppId": MARK, "txnVersion": str(plan.number), "userMetadata": note}
-        if merge:
-            options["mergeSchema"] = "true"
-        # By the places that they were read at: the file's root may have been spelled otherwise then.
-        known = self._ledger.records
-        earlier = located(known.filter(pc.is_in(known["path"], pa.array(replaced, pa.string()))))
-        places = dict.fromkeys(earlier["path"].to_pylist())
-        uris = ", ".join(literal(self._uri(place)) for place in places)
-        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", f"source_file_uri in ({uris})")
-        # The batch's other files are new, and so not of those that are replaced.
-        with self.runner.configured({"spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false"}):
-            try:
-                writer.options(**options).save(self.runner.place(self.location))
-            except Exception as error:
-                raise from_spark(error) from error
-
-    def _uri(self, path: str) -> str:
-        """A file's path as Spark's `_metadata.file_path` writes it."""
-        made = java_class(self.runner.spark, "org.apache.hadoop.fs.Path")(self.lake.for_spark(path))
-        uri = str(made.toUri().toString())
-        return uri if is_uri(path) else f"file:{uri}"
-
-    # What went wrong with a file
-
-    def _refuse_other_files(self, plan: FilePlan) -> None:
-        """A plan to make the table may be left of a run with another config: it is not to bring in what this one has not."""
+    def _run_without_files(self, plan: FilePlan, state: State) -> InvalidPlan | None:
         if not plan.replace:
-            return
+            self.journal.commit_empty(plan.number, state)
+        elif _is_unclaimed(state):
+            self.journal.claim(plan, state)
+        else:
+            return InvalidPlan("the empty table that it was to take over is not there any more")
+        self._running = Running(plan)
+        return None
+
+    # What may be wrong with a file
+
+    def _unlike_config(self, plan: FilePlan) -> str | None:
+        """Why a plan to create the table is not run: an earlier run with another config has left it."""
+        if not plan.replace:
+            return None
         files = located(plan.read)
         for path in files["path"].to_pylist():
             if not any(path.startswith(root.rstrip("/") + "/") for root in self.source.source_roots):
-                self._start_over(f"{path} is below none of the roots that the model has now")
+                return f"{path} is below none of the roots that the model has now"
         if matching(files, self.source).num_rows < files.num_rows:
-            self._start_over("it has files that the model's patterns leave out now")
+            return "it has files that the model's patterns leave out now"
+        return None
 
-    def _refuse_changed(self, plan: FilePlan) -> None:
-        """A plan is of the files as they were listed: where one is another now, or gone, nothing is read."""
+    def _changed_file(self, plan: FilePlan) -> str | None:
+        """Why a plan cannot run: one of its files is gone, or is no longer as it was listed."""
         for path, why in self._changed(plan).items():
-            self._start_over(f"{path} {why} after it was planned")
+            return f"{path} {why} after it was planned"
+        return None
 
     def _changed(self, plan: FilePlan) -> dict[str, str]:
         return changed(located(plan.read), plan.roots.roots, self.lake.storage_options)
 
-    def _refuse_bad(self, plan: FilePlan, state: State) -> None:
-        """After a failure: unreadable files are left out of the next plan, where that is allowed."""
+    def _unreadable_file(self, plan: FilePlan, state: State) -> str | None:
+        """After a failure: unreadable files are left out of the next plan, where `on_bad_file` says so."""
         if self.source.on_bad_file != "quarantine":
-            return
-        if bad := self._reader.unreadable(self._request(plan.read, state, plan)):
-            self._bad |= {plan.roots.known_as(path): redact(reason) for path, reason in bad.items()}
-            self._start_over(str(BadFiles(bad)))
+            return None
+        bad = self._batches.unreadable(plan, state)
+        self._landing.bad |= {plan.roots.known_as(path): redact(reason) for path, reason in bad.items()}
+        return str(BadFiles(bad)) if bad else None
 
-    def _set_aside(self, plan: FilePlan, error: BadFiles) -> FilePlan:
+    def _quarantine(self, plan: FilePlan, error: BadFiles) -> FilePlan:
         """The plan with its unreadable files recorded as such; it has not been written yet."""
         found = {plan.roots.known_as(path): redact(reason) for path, reason in error.files.items()}
-        self._bad |= found
+        self._landing.bad |= found
         bad = pc.is_in(plan.lines["path"], pa.array(list(found), pa.string()))
-        plan = replace(
-            plan,
-            lines=pa.concat_tables([plan.lines.filter(pc.invert(bad)), set_aside(plan.lines.filter(bad), self._bad)]),
-        )
+        aside = set_aside(plan.lines.filter(bad), self._landing.bad)
+        plan = replace(plan, lines=pa.concat_tables([plan.lines.filter(pc.invert(bad)), aside]))
         if plan.replace and plan.read.num_rows == 0:
             raise PenstockError(
                 f"None of the files that the table would be made from can be read: {error}", where=str(self.name)
             )
         return plan
 
-    def _start_over(self, reason: str) -> None:
+    def _invalid(self, reason: str) -> InvalidPlan:
         self._void_reason = reason
-        self._selection, self._relist = None, True
-        raise Unrunnable(reason)
+        self._landing.list_again()
+        return InvalidPlan(reason)
 
-    # After a commit: nothing that matters
+    # Reporting
 
-    def _settle(self, state: State, *, tidy: bool) -> None:
-        """Tell what came in, and keep the ledger small; all of it may be lost."""
-        self.report.version = None if state.table is None else state.table.version
-        before, self._tidied = self._tidied, -1 if state.mark is None else state.mark
+    def _warn_across_rows(self) -> None:
+        """As soon as the text, or Spark's plan, shows that the model looks across rows."""
+        if self._reader.across_rows is not None:
+            self.warn(
+                f"{self.name} has {self._reader.across_rows}: it holds within each batch of files, not across batches, "
+                "so the result depends on how the files were cut"
+            )
+
+    def _report(self, state: State) -> None:
+        """Report the plan that was run last, if it is in the table."""
         running, self._running = self._running, None
-        if running is not None and state.table is not None and state.mark is not None:
-            plan = running.plan
-            if state.mark >= plan.number and not (state.last_is_void and state.mark == plan.number):
-                self._tell(running, state)
-        if not tidy or state.table is None or state.mark is None:
+        if running is None or state.table is None or state.mark is None:
             return
-        self._summarize(state)
-        if before is not None and before != state.mark:
-            # Cancelled plans count too: they are records as well.
-            source = self.source
-            self._ledger.tidy(state, source.source_compaction_interval, source.source_retention_files, self._step)
-
-    def _tell(self, running: Running[FilePlan], state: State) -> None:
         plan = running.plan
+        if state.mark < plan.number or (state.last_is_void and state.mark == plan.number):
+            return
         self.report.skipped += plan.with_status(SKIPPED).num_rows
         for row in located(plan.with_status(QUARANTINED)).to_pylist():
             self.report.quarantined[row["path"]] = row["reason"]
-            self._warn(f"{row['path']} can't be read and was left out: {row['reason']}")
-        if not running.note:
-            return
-        written = running.outcome(state)
-        if written is None:
+            self.warn(f"{row['path']} can't be read and was left out: {row['reason']}")
+        if running.note:
+            self._report_batch(running, state)
+
+    def _report_batch(self, running: Running[FilePlan], state: State) -> None:
+        plan, metrics = running.plan, running.outcome(state)
+        if metrics is None:
             log.info("%s: batch %d came in by another run", self.name, plan.batch_id)
             return
         place = len(self.report.batches) + 1
-        remaining = 0 if self._selection is None else self._selection.backlog.batches
         batch = Batch(
             number=plan.batch_id,
             place=place,
-            of=max(place, len(self.report.batches) + remaining),
+            of=max(place, len(self.report.batches) + self._landing.batches),
             files=plan.read.num_rows,
             bytes=pc.sum(plan.read["size"]).as_py() or 0,
-            rows=written.rows_inserted,
+            rows=metrics.rows_inserted,
             seconds=running.seconds,
-            version=written.version,
+            version=metrics.version,
         )
         self.report.batches.append(batch)
         self._progress.clear()
-        self.on_batch(batch)
+        self._on_batch(batch)
         self._progress.show(batch.place, batch.of)
 
     def _summarize(self, state: State) -> None:
         records = self._ledger.records
-        self._step("summary")
+        self.step("summary")
         facts = {
             "modifiedTime": pc.max(records["modificationTime"]).as_py(),
             "files": records.num_rows,
@@ -564,7 +389,7 @@ class FileWork:
         }
         self.journal.summarize(state, facts)
 
-    def _warn(self, text: str) -> None:
-        if text not in self.report.warnings:
-            self._warned(text)
-            self.report.warnings.append(text)
+
+def _is_unclaimed(state: State) -> bool:
+    """Whether there is a table that others made, without a commit of ours."""
+    return state.table is not None and state.mark is None

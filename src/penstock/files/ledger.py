@@ -12,12 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import CommitConflict, NotFound, PenstockError
 from penstock.files.plan import RECORDS, FilePlan
 from penstock.files.roots import Roots
 from penstock.files.source import none
-from penstock.protocol.journal import FOLDER, FORMAT, Journal, Lost, Records, State, Step, check_format, check_ledger
+from penstock.protocol.journal import FOLDER, Journal, Records
+from penstock.protocol.plan import FORMAT, check_format, check_ledger
+from penstock.protocol.state import State
 from penstock.secrets import logger
+from penstock.steps import Step
 from penstock.storage import join
 
 log = logger("penstock.files")
@@ -147,7 +150,7 @@ class Ledger:
                 # Another run may have compacted and tidied up between our listing and our reading; and beyond the
                 # mark that we know, so that what we look for is only in a compaction of later numbers.
                 if self._journal.state().mark != state.mark:
-                    raise Lost("another run has moved the ledger on") from error
+                    raise CommitConflict("another run has moved the ledger on") from error
                 if attempt == _ATTEMPTS:
                     raise
         raise AssertionError("unreachable")
@@ -234,7 +237,7 @@ class Ledger:
                 records = self._journal.records()
             step("compacted")
             self._retain(state, keep, records, step)
-        except (NotFound, Lost) as error:
+        except (NotFound, CommitConflict) as error:
             # What is needed was read before this; so another run has tidied up meanwhile.
             log.info("the ledger was tidied up by another run: %s", error)
 

@@ -17,7 +17,7 @@ import pyarrow.json
 from penstock.errors import PenstockError
 from penstock.files.roots import Roots
 from penstock.files.source import FILES, none
-from penstock.protocol.journal import FORMAT, check_header
+from penstock.protocol.plan import FORMAT, check_header
 
 INGESTED, REPLACED, SKIPPED, QUARANTINED = "ingested", "replaced", "skipped", "quarantined"
 READ = (INGESTED, REPLACED)

@@ -18,17 +18,17 @@ from penstock.protocol.journal import Journal
 from penstock.sql.names import Name
 
 if TYPE_CHECKING:
-    from penstock.lake.lake import Lake
-    from penstock.spark.runner import Runner
+    from penstock.lake.folder import LakeFolder
+    from penstock.spark.backend import Backend
 
 
 def preview(
-    lake: Lake,
+    lake: LakeFolder,
     name: Name,
     source: FileSource,
     select: str,
     *,
-    runner: Runner | None = None,
+    runner: Backend,
     rows: int | None = None,
     files: int | None = None,
     listings: Listings | None = None,
@@ -39,7 +39,6 @@ def preview(
     `rows` rows.
     """
     model = Model.read(select, str(name))
-    runner = runner or lake.runner
     some = _Some(lake, name, source, runner, listings, files)
     frame = some.frames.frame([] if rows == 0 else some.paths, some.shape, model.virtual)
     view = f"penstock_preview_{uuid.uuid4().hex}"
@@ -49,15 +48,15 @@ def preview(
 
 
 def data_columns(
-    lake: Lake,
+    lake: LakeFolder,
     name: Name,
     source: FileSource,
     *,
-    runner: Runner | None = None,
+    runner: Backend,
     listings: Listings | None = None,
 ) -> dict[str, str]:
     """The columns that `@data` has, with their types; the virtual ones too."""
-    some = _Some(lake, name, source, runner or lake.runner, listings)
+    some = _Some(lake, name, source, runner, listings)
     rescued = {} if source.rescued_data_column is None else {source.rescued_data_column: "string"}
     return some.shape.types | rescued | VIRTUAL_TYPES
 
@@ -67,10 +66,10 @@ class _Some:
 
     def __init__(
         self,
-        lake: Lake,
+        lake: LakeFolder,
         name: Name,
         source: FileSource,
-        runner: Runner,
+        runner: Backend,
         listings: Listings | None,
         files: int | None = None,
     ) -> None:

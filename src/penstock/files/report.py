@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.protocol.report import Report
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -30,7 +32,7 @@ class Batch:
 
 
 @dataclass
-class IngestReport:
+class IngestReport(Report):
     """What a run did."""
 
     batches: list[Batch] = field(default_factory=list)
@@ -40,9 +42,6 @@ class IngestReport:
     """Unreadable files that were recorded and left out, each with its reason."""
     waiting: int = 0
     """Files younger than the safety buffer, left for the next run."""
-    version: int | None = None
-    """The table's Delta version after the run; None where there is no table yet."""
-    warnings: list[str] = field(default_factory=list)
 
     @property
     def files(self) -> int:

@@ -7,20 +7,16 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
-from penstock.delta.log import LOG_FOLDER, commit_file, files_named
+from penstock.delta.log import LOG_FOLDER, files_named, holds_table
 from penstock.delta.table import Table
 from penstock.errors import PenstockError
 from penstock.lake import removal
+from penstock.lake.lookup import Lookup
 from penstock.lake.relations import LEDGER_FOLDER, Relation
 from penstock.sql.names import Name, is_part
-from penstock.storage import Storage, is_uri, normalize
+from penstock.storage import Storage, hadoop_uri, is_uri, normalize
 
-if TYPE_CHECKING:
-    from penstock.lake.lake import Lake
-
-FIRST_COMMIT = commit_file(0)
 _ELSEWHERE = "Nothing was changed: give it a location of its own, outside of the lake."
 _FOLDERS_OF_A_TABLE = (LOG_FOLDER, LEDGER_FOLDER, "_change_data", "_symlink_format_manifest")
 # Folders of partitions, and the two random letters that Delta puts before files where columns are mapped.
@@ -29,16 +25,7 @@ _DELETION_VECTOR = re.compile(r"(?:\w+/)?deletion_vector_[0-9a-f]{8}(?:-[0-9a-f]
 _SHOWN = 3
 
 
-def has_commits(place: Storage, prefix: str = "") -> bool:
-    """A log folder without a commit is what a first write has left that is under way, or was killed: no table yet."""
-    return any(not entry.path.rsplit("/", 1)[-1].startswith(".") for entry in place.list(f"{prefix}{LOG_FOLDER}"))
-
-
-def holds_table(place: Storage) -> bool:
-    return place.exists(FIRST_COMMIT) or has_commits(place)
-
-
-def check(lake: Lake, name: Name, location: str) -> None:
+def check(lake: Lookup, name: Name, location: str) -> None:
     """Before a table is made or written: its location is nothing else's, and no folder of other files."""
     if _is_own_folder(lake, name, location):
         return
@@ -63,7 +50,7 @@ def check_free(name: Name, place: Storage) -> None:
         )
 
 
-def check_unmoved(lake: Lake, name: Name, wanted: str | None) -> None:
+def check_unmoved(lake: Lookup, name: Name, wanted: str | None) -> None:
     """A table is not left behind, and not written on where the config does not say it is."""
     kept = lake.kept_link(name)
     if kept is None or kept.format != "delta":
@@ -79,7 +66,7 @@ def check_unmoved(lake: Lake, name: Name, wanted: str | None) -> None:
     )
 
 
-def foreign(lake: Lake, name: Name, location: str) -> Table | None:
+def foreign(lake: Lookup, name: Name, location: str) -> Table | None:
     """The table at a relation's location that the relation has neither made nor adopted."""
     if lake.is_ours(name, location) or _is_own_folder(lake, name, location):
         return None
@@ -108,7 +95,7 @@ def check_marked(name: Name, table: Table) -> None:
         )
 
 
-def check_removable(lake: Lake, relation: Relation) -> None:
+def check_removable(lake: Lookup, relation: Relation) -> None:
     """Before the data of a table go: the table is the relation's, and there is nothing else with it."""
     name, location = relation.name, relation.location
     if _is_own_folder(lake, name, location):
@@ -130,7 +117,7 @@ def check_removable(lake: Lake, relation: Relation) -> None:
         )
 
 
-def _check_outside(lake: Lake, name: Name, location: str) -> None:
+def _check_outside(lake: Lookup, name: Name, location: str) -> None:
     place, root = _path(lake, location), _path(lake, lake.root)
     if place == root or place in root.parents:
         raise PenstockError(f"The location of {name} holds the lake itself", where=location, fix=_ELSEWHERE)
@@ -146,7 +133,7 @@ def _check_outside(lake: Lake, name: Name, location: str) -> None:
     raise PenstockError(f"The location of {name} is in the folder of {owner}", where=location, fix=_ELSEWHERE)
 
 
-def _is_own_folder(lake: Lake, name: Name, location: str) -> bool:
+def _is_own_folder(lake: Lookup, name: Name, location: str) -> bool:
     parts = _path(lake, location).parts
     root = _path(lake, lake.root).parts
     return parts[: len(root)] == root and tuple(part.lower() for part in parts[len(root) :]) == (
@@ -155,9 +142,9 @@ def _is_own_folder(lake: Lake, name: Name, location: str) -> bool:
     )
 
 
-def _path(lake: Lake, location: str) -> PurePosixPath:
+def _path(lake: Lookup, location: str) -> PurePosixPath:
     """A location to compare by: without links of the disk, and with one scheme for a store."""
-    return PurePosixPath(lake.for_spark(location) if is_uri(location) else os.path.realpath(location))
+    return PurePosixPath(hadoop_uri(location) if is_uri(location) else os.path.realpath(location))
 
 
 def _strangers(place: Storage) -> Iterator[str]:

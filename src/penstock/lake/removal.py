@@ -20,8 +20,8 @@ from penstock.delta.log import LOG_FOLDER
 from penstock.errors import PenstockError
 from penstock.lake.lock import DAY, Lock, delete_folder, is_locked_folder, untouched_for
 from penstock.lake.relations import LEDGER_FOLDER, LINK_FILE, VIEW_FILE, Link
-from penstock.protocol.journal import Step, no_step
 from penstock.secrets import logger
+from penstock.steps import Step, no_step
 from penstock.storage import Storage, join
 
 log = logger("penstock.removal")

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from deltalake.exceptions import DeltaError
 
 from penstock.delta.commits import note_of
 from penstock.delta.table import MARK, VOID, Table
 from penstock.errors import NotFound, PenstockError
 from penstock.lake import locations, removal
+from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import LEDGER_FOLDER, Relation
-from penstock.protocol.journal import SUMMARY, Journal, Plan, Step, no_step
+from penstock.protocol.journal import SUMMARY, Journal
+from penstock.protocol.plan import Plan
+from penstock.spark.backend import Backend
 from penstock.sql.names import Name, check_for_spark
 from penstock.sql.quoting import quote
+from penstock.steps import Step, no_step
 from penstock.storage import Storage, join, normalize
-
-if TYPE_CHECKING:
-    from penstock.lake.lake import Lake
-    from penstock.spark.runner import Runner
 
 _ATTEMPTS = 5
 
 
-def clone(lake: Lake, source: Name, target: Name, runner: Runner, step: Step = no_step) -> None:
+def clone(lake: LakeFolder, source: Name, target: Name, runner: Backend, step: Step = no_step) -> None:
     """Make a shallow clone of a table as it is at one version, and let it take the target's name.
 
     It is made beside the target, which stays as it is until the clone is whole. On a disk the clone takes its place in
@@ -51,7 +49,7 @@ def clone(lake: Lake, source: Name, target: Name, runner: Runner, step: Step = n
     )
 
 
-def _free_location(lake: Lake, target: Name) -> str:
+def _free_location(lake: LakeFolder, target: Name) -> str:
     """Where the clone goes; an error where that would remove what is no relation of the lake."""
     if target in lake.links:
         location = lake.location_of(target)
@@ -69,7 +67,7 @@ def _free_location(lake: Lake, target: Name) -> str:
     return folder
 
 
-def _to_disk(lake: Lake, source: Relation, target: Name, location: str, runner: Runner, step: Step) -> bool:
+def _to_disk(lake: LakeFolder, source: Relation, target: Name, location: str, runner: Backend, step: Step) -> bool:
     with removal.Staging(location) as staging:
         if not _make(lake, source, staging.made, runner, step):
             return False
@@ -77,7 +75,7 @@ def _to_disk(lake: Lake, source: Relation, target: Name, location: str, runner: 
     return True
 
 
-def _to_store(lake: Lake, source: Relation, target: Name, location: str, runner: Runner, step: Step) -> bool:
+def _to_store(lake: LakeFolder, source: Relation, target: Name, location: str, runner: Backend, step: Step) -> bool:
     inside = location.startswith(f"{lake.root}/")
     root = lake.root if inside else location.rpartition("/")[0]
     storage = lake.storage if inside else Storage(root, lake.storage_options)
@@ -99,7 +97,7 @@ def _to_store(lake: Lake, source: Relation, target: Name, location: str, runner:
     return made
 
 
-def _make(lake: Lake, source: Relation, place: str, runner: Runner, step: Step) -> bool:
+def _make(lake: LakeFolder, source: Relation, place: str, runner: Backend, step: Step) -> bool:
     """Make the whole clone at a place where nobody looks; False where the source has moved on meanwhile."""
     options = lake.storage_options
     # Checked: in the clone nobody could tell any more that others have taken rows of ours out of its source.
@@ -151,10 +149,8 @@ def _ledger(storage: Storage) -> list[str]:
     return sorted(entry.path for entry in storage.list(LEDGER_FOLDER) if entry.path != SUMMARY)
 
 
-def _commit(cloned: Table, marks: dict[str, int], runner: Runner) -> None:
+def _commit(cloned: Table, marks: dict[str, int], runner: Backend) -> None:
     """One commit without data that carries the source's marks."""
-    from penstock.spark.internals.transaction import commit_marks
-
     note = note_of("clone", cloned.version)
     try:
         cloned.commit_marks(marks, note)
@@ -165,4 +161,4 @@ def _commit(cloned: Table, marks: dict[str, int], runner: Runner) -> None:
                 where=cloned.location,
                 fix="The target is as it was; clone again.",
             ) from error
-        commit_marks(runner, cloned, marks, note)
+        runner.commit_marks(cloned, marks, note)

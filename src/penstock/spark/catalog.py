@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from penstock.config.keys import FORMATS
 from penstock.errors import NotFound, PenstockError, from_spark
+from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import LINK_FILE, Relation
 from penstock.spark import file_systems
 from penstock.spark.internals.jvm import DELTA, java_class
 from penstock.sql.names import Name, check_for_spark
 from penstock.sql.quoting import literal, quote
-from penstock.storage import files_at
+from penstock.storage import files_at, hadoop_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from penstock.lake.lake import Lake
 
 _catalogs: dict[str, Catalog] = {}
 _making = threading.Lock()
@@ -39,11 +38,11 @@ class Catalog:
         self._schemas: set[str] = set()
         self._lock = threading.RLock()
 
-    def attach_mentioned(self, spark: SparkSession, lake: Lake, text: str) -> None:
+    def attach_mentioned(self, spark: SparkSession, lake: LakeFolder, text: str) -> None:
         """Attach every relation of the lake that a text names."""
         self.attach(spark, lake, lake.mentioned(text))
 
-    def attach(self, spark: SparkSession, lake: Lake, names: Iterable[Name]) -> None:
+    def attach(self, spark: SparkSession, lake: LakeFolder, names: Iterable[Name]) -> None:
         for name in sorted(names, key=str):
             relation = lake.find(name)
             if relation is None:
@@ -78,7 +77,7 @@ class Catalog:
         with self._lock:
             self._attached[relation.name] = relation
 
-    def _attach(self, spark: SparkSession, lake: Lake, relation: Relation) -> None:
+    def _attach(self, spark: SparkSession, lake: LakeFolder, relation: Relation) -> None:
         check_for_spark(relation.name.schema, relation.name.identifier)
         with self._lock:
             known = self._attached.get(relation.name)
@@ -95,12 +94,12 @@ class Catalog:
                 raise NotFound(f"There are no files behind {relation}", where=relation.location)
             self.attach_schema(spark, relation.name.schema)
             if relation.kind != "view":
-                file_systems.check(spark, lake.for_spark(relation.location))
+                file_systems.check(spark, hadoop_uri(relation.location))
             _run(spark, _definition(lake, relation))
             self._attached[relation.name] = relation
 
 
-def _definition(lake: Lake, relation: Relation) -> str:
+def _definition(lake: LakeFolder, relation: Relation) -> str:
     if relation.kind == "view":
         return f"create or replace view {relation.name.sql} with schema evolution as\n{lake.view(relation).sql}"
     options = ""
@@ -118,7 +117,7 @@ def _definition(lake: Lake, relation: Relation) -> str:
         options = f" options ({pairs})" if pairs else ""
     return (
         f"create table if not exists {relation.name.sql} using {format}{options}"
-        f" location {literal(lake.for_spark(relation.location))}"
+        f" location {literal(hadoop_uri(relation.location))}"
     )
 
 

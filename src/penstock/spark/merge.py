@@ -16,7 +16,7 @@ from penstock.delta.table import Column, Table
 from penstock.sql.quoting import literal, quote
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from penstock.spark.backend import DataFrame
 
 BY_ROW = "delta.enableDeletionVectors"
 _FEED = "delta.enableChangeDataFeed"

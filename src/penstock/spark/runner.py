@@ -10,42 +10,43 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.delta.commit_metrics import Written
+from penstock.config.session_settings import SessionSettings
+from penstock.delta.commit_metrics import CommitMetrics
+from penstock.delta.layout import Layout
 from penstock.delta.table import Column, Table
-from penstock.errors import CANCELLED, PenstockError, StatementError, UnsupportedTable, condition_of, from_spark
+from penstock.errors import (
+    CANCELLED,
+    CommitConflict,
+    PenstockError,
+    StatementError,
+    UnsupportedTable,
+    condition_of,
+    from_spark,
+)
 from penstock.lake import locations
-from penstock.lake.relations import Link, Relation
-from penstock.protocol import schema as columns
+from penstock.lake.folder import LakeFolder
+from penstock.lake.relations import Link, Relation, View
 from penstock.secrets import logger
 from penstock.spark import file_systems, session
+from penstock.spark.backend import Result
 from penstock.spark.catalog import Catalog, catalog_of
 from penstock.spark.internals.jvm import java_class
+from penstock.spark.internals.transaction import Transaction
+from penstock.spark.schema import of_frame
 from penstock.sql import statement as sql
 from penstock.sql.names import Name, check_for_spark
 from penstock.sql.quoting import PINNED, quote
-from penstock.storage import given_location, normalize
+from penstock.storage import given_location, hadoop_uri, is_uri, normalize
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-
-    from penstock.lake.lake import Lake
 
 log = logger("penstock.runner")
 Outcome = TypeVar("Outcome")
 T = TypeVar("T")
 
-# A statement that lost against another writer has committed nothing, so it may run again on the new state.
-_LOST_A_RACE = (
-    "DELTA_CONCURRENT_APPEND",
-    "DELTA_CONCURRENT_DELETE_READ",
-    "DELTA_CONCURRENT_DELETE_DELETE",
-    "DELTA_CONCURRENT_WRITE",
-    "DELTA_METADATA_CHANGED",
-    "DELTA_PROTOCOL_CHANGED",
-)
 # CREATE TABLE met a table, or another's files: what CREATE OR REPLACE TABLE would have replaced.
 _TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_TABLE_ALREADY_EXISTS")
 _ATTEMPTS = 12
@@ -55,16 +56,6 @@ _JOB_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interrupt
 _NEW_TABLE = {"spark.databricks.delta.allFilesInCrc.enabled": "false"}
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _SETTING = re.compile(r"set\s+`?([\w.]+)`?\s*=\s*(.*?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
-
-
-@dataclass
-class Result:
-    """A statement that ran: its rows, if it has any, and what it wrote."""
-
-    query_id: str
-    statement: sql.Statement
-    frame: DataFrame | None = None
-    written: Written | None = field(default=None)
 
 
 def _refuse_unpinning(statement: sql.Statement) -> None:
@@ -84,8 +75,9 @@ def _refuse_unpinning(statement: sql.Statement) -> None:
 class Runner:
     """One thread's way to Spark: a session of its own, started by the first statement that needs it."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: LakeFolder, settings: SessionSettings) -> None:
         self.lake = lake
+        self._settings = settings
         self._session: SparkSession | None = None
         self._tags: list[str] = []
         self._cancelled: str | None = None
@@ -94,7 +86,7 @@ class Runner:
     @property
     def spark(self) -> SparkSession:
         if self._session is None:
-            self._session = session.spark_session(self.lake.settings)
+            self._session = session.spark_session(self._settings)
             if self._tags:
                 self._join_group(self._tags)
             self._refuse_cancelled()
@@ -149,7 +141,7 @@ class Runner:
 
     def place(self, location: str) -> str:
         """A location as Spark takes it, once it is known that Spark can work on its store."""
-        spelled = self.lake.for_spark(location)
+        spelled = hadoop_uri(location)
         file_systems.check(self.spark, spelled)
         return spelled
 
@@ -157,19 +149,65 @@ class Runner:
         """Have Spark look a relation up anew: another one took its name."""
         self._catalog.forget(self.spark, name)
 
+    def create_table(self, name: Name, query: str, layout: Layout, conf: Mapping[str, str]) -> None:
+        """Create or replace a table by a query's rows, in one commit."""
+        self.run(f"create or replace table {name.sql}\n{layout.clauses()}\nas\n{query}", conf)
+
+    def create_view(
+        self,
+        name: Name,
+        query: str,
+        *,
+        description: str | None = None,
+        comments: Mapping[str, str] | None = None,
+    ) -> View:
+        """Make a view that every later process sees, after Spark has checked its SQL."""
+        self.lake.check_writable()
+        self.lake.check_cycle(name, query)
+        columns = self.columns_of(query)
+        self._check_view(name, query)
+        return self.lake.write_view(name, query, columns, description=description, comments=comments)
+
+    def drop_view(self, name: str) -> None:
+        """Forget a temporary view."""
+        self.spark.catalog.dropTempView(name)
+
+    def setting(self, key: str) -> str | None:
+        """A setting of this session; None where it is not set."""
+        return self.spark.conf.get(key, None)
+
+    def transaction(self, location: str, known: Table) -> Transaction:
+        """A commit on exactly the version that the caller knows."""
+        return Transaction(self, self.place(location), known)
+
+    def commit_marks(
+        self, known: Table, marks: Mapping[str, int], note: str, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """A commit without data: for a table that delta-rs can only read."""
+        try:
+            self.transaction(known.location, known).commit(marks, note, properties or {})
+        except StatementError as error:
+            if error.is_conflict:
+                raise CommitConflict(str(error)) from error
+            raise
+
+    def file_uri(self, path: str) -> str:
+        """A file's path as Spark's `_metadata.file_path` writes it."""
+        made = java_class(self.spark, "org.apache.hadoop.fs.Path")(hadoop_uri(path))
+        uri = str(made.toUri().toString())
+        return uri if is_uri(path) else f"file:{uri}"
+
     def overwrite(self, query: str, relation: Relation, partition_by: list[str], note: str) -> None:
         """Replace a table's rows and columns by a query's, in one commit; its id and properties stay.
 
         The query may read the table itself: a commit of another in between is a conflict, and all of it runs again.
         """
-        from penstock.protocol.journal import Lost
-        from penstock.spark.internals.transaction import Transaction
 
         def attempt() -> None:
             known = Table.open(relation.location, self.lake.storage_options, files=False)
             try:
-                transaction = Transaction(self, self.place(relation.location), known)
-            except Lost as error:
+                transaction = self.transaction(relation.location, known)
+            except CommitConflict as error:
                 raise StatementError(str(error), condition="DELTA_CONCURRENT_WRITE") from error
             transaction.overwrite(self._resolving(query), partition_by, note)
 
@@ -202,11 +240,11 @@ class Runner:
 
     def columns_of(self, text: str) -> list[Column]:
         """The columns of a query, without running it."""
-        return columns.of_frame(self._resolving(text))
+        return of_frame(self._resolving(text))
 
     def columns_of_relation(self, name: str) -> list[Column]:
         """The columns of whatever this session knows by a name, a temporary view too."""
-        return columns.of_frame(self._resolving(f"select * from {name}"))
+        return of_frame(self._resolving(f"select * from {name}"))
 
     def cancel(self) -> None:
         """Stop what runs now and what it would go on to run, from another thread."""
@@ -299,7 +337,7 @@ class Runner:
             try:
                 return attempt()
             except StatementError as error:
-                if not (error.condition or "").startswith(_LOST_A_RACE) or number == _ATTEMPTS:
+                if not error.may_run_again or number == _ATTEMPTS:
                     raise
                 pause = min(0.1 * 2**number, 5.0) * random.uniform(0.5, 1.0)
                 log.info("another writer was first (%s); again in %.1f s", error.condition, pause)
@@ -348,7 +386,7 @@ class Runner:
     def _link_named(self, statement: sql.Statement) -> Link | None:
         if "LOCATION" not in statement.after:
             return None
-        # Written down for readers in any folder.
+        # CommitMetrics down for readers in any folder.
         return Link(given_location(sql.string_after(statement, "LOCATION"), key="LOCATION"))
 
     def _resolving(self, text: str, replaced: Collection[Name] = ()) -> DataFrame:
@@ -376,7 +414,7 @@ class Runner:
             on_disk = {relation.name for relation in self.lake.relations(schema)}
             self._catalog.attach(self.spark, self.lake, on_disk | self._catalog.attached(schema))
 
-    def check_view(self, name: Name, query: str) -> None:
+    def _check_view(self, name: Name, query: str) -> None:
         """Have Spark make a view under another name, and forget it: what it refuses could be read by nobody."""
         check_for_spark(name.schema, name.identifier)
         tried = Name(name.schema, f"{name.identifier}__{uuid.uuid4().hex[:8]}")
@@ -434,7 +472,7 @@ class Runner:
         if view.columns:
             names = ", ".join(map(quote, view.columns))
             query = f"select * from (\n{query}\n) as v({names})"
-        self.lake.create_view(target, query, description=view.comment, runner=self)
+        self.create_view(target, query, description=view.comment)
         return True
 
     def _refuse_other_kind(self, statement: sql.Statement, target: Name) -> None:
@@ -465,7 +503,7 @@ class Runner:
                 else:
                     settings.set(key, old)
 
-    def _written(self, statement: sql.Statement, query_id: str) -> Written | None:
+    def _written(self, statement: sql.Statement, query_id: str) -> CommitMetrics | None:
         """What the statement committed, found by the id that its commit carries."""
         target = statement.target
         relation = self.lake.find(target) if target is not None else None
@@ -475,4 +513,4 @@ class Runner:
             table = Table.open(relation.location, self.lake.storage_options, files=False)
         except UnsupportedTable:
             return None
-        return Written.noted(table, query_id)
+        return CommitMetrics.noted(table, query_id)

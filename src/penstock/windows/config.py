@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.config import keys
 from penstock.config.values import checked
+from penstock.delta.schema_changes import IGNORE
 from penstock.errors import PenstockError
-from penstock.protocol.schema import IGNORE
 from penstock.windows.source import DatedPath
 
 _CHECKS = {key.name: key.check for key in (*keys.WINDOW_KEYS, keys.BY_NAME["on_schema_change"])}

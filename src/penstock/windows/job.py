@@ -1,32 +1,34 @@
-"""Windows into a table: made, added to and replaced; the work that the journal drives."""
+"""Windows of event time into a table, added or replaced: the job of a microbatch model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
 
-from penstock.delta.commit_metrics import Written
+from penstock.delta.commit_metrics import CommitMetrics
 from penstock.delta.layout import Layout
 from penstock.delta.table import MARK, Column, Table
-from penstock.errors import PenstockError
-from penstock.protocol.journal import Journal, Lost, State, Step, new_ledger, no_step, properties_of
+from penstock.errors import CommitConflict, PenstockError
+from penstock.lake.folder import LakeFolder
+from penstock.protocol.job import Contract, Job
+from penstock.protocol.plan import InvalidPlan, new_ledger
+from penstock.protocol.report import Report
+from penstock.protocol.run import run_job
 from penstock.protocol.schema import fit
+from penstock.protocol.state import State
 from penstock.secrets import logger
-from penstock.spark.internals.transaction import commit_marks, noted, on_sql
+from penstock.spark.backend import Backend
+from penstock.spark.internals.transaction import noted, on_sql
 from penstock.sql.names import Name
 from penstock.sql.quoting import literal, quote
+from penstock.steps import Step, no_step
 from penstock.windows import bounds
 from penstock.windows.config import WindowSettings
 from penstock.windows.plan import APPEND, KIND, REPLACE, Known, WindowLedger, WindowPlan
 from penstock.windows.query import Bound, Select
 from penstock.windows.window import NONE, Ranges, Window, floor, packs, span
-
-if TYPE_CHECKING:
-    from penstock.lake.lake import Lake
-    from penstock.spark.runner import Runner
 
 log = logger("penstock.windows")
 
@@ -39,12 +41,12 @@ def now() -> datetime:
 class Target:
     """The table that windows go to, and how."""
 
-    lake: Lake
+    lake: LakeFolder
     name: Name
     settings: WindowSettings
     layout: Layout
-    runner: Runner
-    contract: Callable[[str], None] | None = None
+    runner: Backend
+    contract: Contract | None = None
     """Given a SELECT over a window before it is written, raises where its columns are not those that were agreed on."""
 
     @property
@@ -52,8 +54,8 @@ class Target:
         return self.lake.location_of(self.name)
 
 
-class WindowWork:
-    """Brings windows into one table; one for each window that arrives."""
+class WindowJob(Job[WindowPlan]):
+    """Brings windows into one table; one job for each window that arrives. A plan is a pack of windows."""
 
     kind = KIND
 
@@ -68,18 +70,21 @@ class WindowWork:
         warn: Callable[[str], None] = log.warning,
     ) -> None:
         """`whole` is what the run that it is part of is to bring in; without rows, it only makes the table."""
-        self._target = target
+        super().__init__(
+            target.lake,
+            target.name,
+            target.runner,
+            target.layout,
+            Report(),
+            warn=warn,
+            contract=target.contract,
+            step=step,
+        )
         self._settings = target.settings
         self._select = select
         self._whole = whole
-        self._step = step
-        self.journal: Journal[WindowPlan] = Journal(
-            target.location,
-            target.lake.storage_options,
-            lambda *commit: commit_marks(target.runner, *commit),
-        )
         self.ledger = WindowLedger(self.journal)
-        self.written: list[Written] = []
+        self.written: list[CommitMetrics] = []
         self.done: list[Window] = []
         """The windows that came in by this work."""
         self.committed = False
@@ -87,9 +92,6 @@ class WindowWork:
         self.superseded = False
         """Whether another run has made the table anew, planned after this one's."""
         self._no_rows = no_rows
-        self._warn = warn
-        self._agreed: list[Column] = []
-        """The columns that the contract was last asked about."""
         self._wanted: tuple[Window, ...] | None = None
         self._limit = whole.end
         self._empty = NONE
@@ -116,7 +118,7 @@ class WindowWork:
         if known.plan is not None and known.plan.mode != APPEND:
             raise PenstockError(
                 "This table's windows were replaced, not added, so that one that is in might be added again",
-                where=str(self._target.name),
+                where=str(self.name),
                 fix="Run once with --full-refresh to change to `delete_before_insert: false`.",
             )
         self._drive(replace=replace)
@@ -129,7 +131,7 @@ class WindowWork:
         if known.plan is not None and known.plan.mode != REPLACE and not known.ranges.holds(window):
             raise PenstockError(
                 f"This table's windows were added, not replaced, and {window} is not in yet",
-                where=str(self._target.name),
+                where=str(self.name),
                 fix="Run once with --full-refresh to change to `delete_before_insert: true`.",
             )
         if self._select.is_empty(window) and not self._select.is_settled(window):
@@ -137,37 +139,40 @@ class WindowWork:
         column = self._event_column(state.table.columns)
         where = bounds.inside(column.name, column.type, window)
         note = state.note("window")
-        self._step("write")
+        self.step("write")
         if self._select.is_empty(window):
-            if may_hold(Table.open(self._target.location, self._target.lake.storage_options), column.name, window):
-                self._target.runner.run(f"delete from {self._target.name.sql} where {where}", noted(note))
+            if may_hold(Table.open(self.location, self.lake.storage_options), column.name, window):
+                self.spark.run(f"delete from {self.name.sql} where {where}", noted(note))
         else:
             shape = self._select.shape(window, None if known.plan is None else known.plan.shape)
             with self._query(window, shape, state) as query:
-                self._target.runner.replace_where(query, self._target.lake.get(self._target.name), where, note)
-        self._step("committed")
+                self.spark.replace_where(query, self.lake.get(self.name), where, note)
+        self.step("committed")
         after = self._tell(note)
         self.done += windows
         self.ledger.record(window, state.generation, {"rows": sum(item.rows_inserted for item in self.written)})
-        self._step("recorded")
+        self.step("recorded")
         self._summarize(after)
 
     def is_unclaimed(self, state: State) -> bool:
         """Whether there is a table that others made, and that has no rows."""
         if state.table is None or state.mark is not None:
             return False
-        return Table.open(self._target.location, self._target.lake.storage_options).statistics().rows == 0
+        return Table.open(self.location, self.lake.storage_options).statistics().rows == 0
 
     def _drive(self, *, replace: bool) -> None:
-        self._target.lake.check_writable()
-        self.journal.drive(self, replace=replace, step=self._step)
+        self.lake.check_writable()
+        run_job(self, replace=replace)
 
-    # What the journal asks for
+    # The protocol: catch up, plan, prepare, run
 
     def decode(self, number: int, data: bytes, where: str) -> WindowPlan:
         return WindowPlan.from_bytes(number, data, where)
 
-    def propose(self, number: int, state: State, *, replace: bool) -> WindowPlan | None:
+    def catch_up(self, state: State, *, replace: bool) -> None:
+        pass  # the outcome of each window is reported right after its commit, to the thread that waits for it
+
+    def plan(self, number: int, state: State, *, replace: bool) -> WindowPlan | None:
         made = replace or state.mark is None
         if (self._mode == REPLACE or self._no_rows) and not made:
             return None  # windows that replace carry no mark, but for the one that makes the table
@@ -180,10 +185,6 @@ class WindowWork:
         else:
             return None
         last = known.plan
-        shape = self._select.shape(span(windows), None if last is None else last.shape)
-        if self._target.contract is not None and not self._select.is_empty(span(windows)):
-            with self._bound(span(windows), shape) as bound:
-                self._check_contract(bound.text)
         return WindowPlan(
             number=number,
             generation=number if made else state.generation,
@@ -192,27 +193,39 @@ class WindowWork:
             replace=made,
             before=before,
             whole=self._whole if made or last is None else last.whole,
-            shape=shape,
+            shape=None if last is None else last.shape,
             ledger=new_ledger() if made else state.ledger,
         )
 
-    def run(self, plan: WindowPlan, state: State) -> None:
+    def prepare(self, plan: WindowPlan, state: State) -> WindowPlan:
+        window = self._window_of(plan)
+        plan = replace(plan, shape=self._select.shape(window, plan.shape))
+        if self._contract is not None and not self._select.is_empty(window):
+            with self._bound(window, plan.shape) as bound:
+                self._check_contract(bound.text)
+        return plan
+
+    def run(self, plan: WindowPlan, state: State) -> InvalidPlan | None:
         note = state.note(plan.number)
-        window = span(plan.windows or self._wanted or (self._whole,))
-        marks = on_sql(MARK, plan.number, note)
-        self._step("write")
+        window = self._window_of(plan)
+        self.step("write")
         if not plan.replace and self._select.is_empty(window):
             self.journal.commit_empty(plan.number, state)
         else:
-            self._write(plan, window, state, marks)
-        self._step("committed")
+            self._write(plan, window, state, note)
+        self.step("committed")
         after = self._tell(note)
         if plan.replace and after.generation > plan.number:
             self.superseded = True
-            raise Lost("the table was made anew by another run, planned after this one")
+            raise CommitConflict("the table was made anew by another run, planned after this one")
         self.committed = True
         self.done += plan.windows
         self._summarize(after)
+        return None
+
+    def _window_of(self, plan: WindowPlan) -> Window:
+        """What a plan's query reads. A plan without windows makes the table without rows."""
+        return span(plan.windows or self._wanted or (self._whole,))
 
     def _next(self, known: Known, *, made: bool) -> Iterator[tuple[Window, ...]]:
         """The packs that are still to come in, one commit each."""
@@ -236,18 +249,15 @@ class WindowWork:
 
     # Writing
 
-    def _write(self, plan: WindowPlan, window: Window, state: State, marks: Mapping[str, str]) -> None:
-        target = self._target
+    def _write(self, plan: WindowPlan, window: Window, state: State, note: str) -> None:
         if plan.replace:
-            layout = target.layout.with_properties(properties_of(plan))
             with self._query(window, plan.shape) as query:
                 query = query if plan.windows else f"select * from (\n{query}\n) where false"
-                target.lake.create_schema(target.name.schema)
-                target.runner.run(f"create or replace table {target.name.sql}\n{layout.clauses()}\nas\n{query}", marks)
+                self.create_table(plan, query, note)
             return
-        assert state.table is not None
         with self._query(window, plan.shape, state) as query:
-            target.runner.run(f"insert into {target.name.sql} by name\n{query}", marks)
+            marks = on_sql(MARK, plan.number, note)
+            self.spark.run(f"insert into {self.name.sql} by name\n{query}", marks)
 
     @contextmanager
     def _query(self, window: Window, shape: dict[str, object] | None, state: State | None = None) -> Iterator[str]:
@@ -265,16 +275,12 @@ class WindowWork:
             bound.drop()
 
     def _check_contract(self, text: str) -> None:
-        if self._target.contract is None:
-            return
-        columns = self._target.runner.columns_of(text)
-        if columns != self._agreed:
-            self._target.contract(text)
-            self._agreed = columns
+        if self._contract is not None:
+            self.check_contract(text, self.spark.columns_of(text))
 
     def _checked(self, bound: Bound, window: Window, state: State | None) -> str:
         text, filtered = bound.text, bound.filtered
-        columns = self._target.runner.columns_of(text)
+        columns = self.spark.columns_of(text)
         time = self._event_column(columns)
         here = bounds.inside(time.name, time.type, window)
         made = {column.name.lower(): quote(column.name) for column in columns}
@@ -292,9 +298,8 @@ class WindowWork:
         """Each column's expression, with the table's name and type; without a state the table is a new one."""
         if state is None:
             return [f"{made[column.name.lower()]} as {quote(column.name)}" for column in columns]
-        target = self._target
         policy, note = self._settings.on_schema_change, state.note("columns")
-        fitting = fit(target.lake, target.name, columns, policy, target.runner, note, self._warn, kept)
+        fitting = fit(self.lake, self.name, columns, policy, self.spark, note, self.warn, kept)
         return [f"{column.value(made[column.name.lower()])} as {quote(column.name)}" for column in fitting]
 
     def _event_column(self, columns: Iterable[Column]) -> Column:
@@ -304,7 +309,7 @@ class WindowWork:
             raise PenstockError(
                 f"`event_time` names {self._settings.event_time}, which the model does not select: it selects "
                 + ", ".join(column.name for column in columns),
-                where=str(self._target.name),
+                where=str(self.name),
                 fix="Select that column, or name another.",
             )
         return found
@@ -312,12 +317,12 @@ class WindowWork:
     def _tell(self, note: str) -> State:
         """What the commit did, as the log tells it, and where the table stands after it."""
         state = self.journal.state(check=False)
-        if state.table is not None and (written := Written.noted(state.table, note)) is not None:
+        if state.table is not None and (written := CommitMetrics.noted(state.table, note)) is not None:
             self.written.append(written)
         return state
 
     def _summarize(self, state: State) -> None:
-        self._step("summary")
+        self.step("summary")
         self.journal.summarize(state, {"windows": self.ledger.read(state).ranges.texts()})
 
 

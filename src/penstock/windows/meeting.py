@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from penstock.delta.table import Table
 from penstock.errors import PenstockError
-from penstock.protocol.journal import Journal, State, Step, no_step
-from penstock.protocol.schema import once
+from penstock.protocol.journal import Journal
+from penstock.protocol.state import State
+from penstock.protocol.warnings import once
 from penstock.secrets import logger
+from penstock.steps import Step, no_step
 from penstock.windows import job as work
-from penstock.windows.job import Target, WindowWork, high_watermark
+from penstock.windows.job import Target, WindowJob, high_watermark
 from penstock.windows.plan import Known, WindowLedger, WindowPlan
 from penstock.windows.query import Select, command_line
 from penstock.windows.window import NONE, Window, packs, plain, span
@@ -160,7 +162,7 @@ class WindowRun:
         return self._bring((window,), target, select)
 
     def _bring(self, windows: tuple[Window, ...], target: Target, select: Select) -> Outcome:
-        job = WindowWork(target, select, self._whole, self._step, no_rows=self._request.empty, warn=self._warn)
+        job = WindowJob(target, select, self._whole, self._step, no_rows=self._request.empty, warn=self._warn)
         state = job.journal.state(check=not self._anew)
         with self._alone(state):
             if self._request.empty and not self._anew and state.table is not None:
@@ -179,7 +181,7 @@ class WindowRun:
         side_by_side = event_time in partitions and not self._anew and not self._appends
         return nullcontext() if side_by_side else self._lock
 
-    def _make(self, windows: tuple[Window, ...], job: WindowWork) -> Outcome:
+    def _make(self, windows: tuple[Window, ...], job: WindowJob) -> Outcome:
         job.make(windows, self._empty, replace=self._anew)
         if not job.committed and not self._made_by_another(job):
             self._empty = self._empty.with_(windows)
@@ -191,11 +193,11 @@ class WindowRun:
             job.replace(left, job.journal.state())
         return _outcome(job, windows)
 
-    def _made_by_another(self, job: WindowWork) -> bool:
+    def _made_by_another(self, job: WindowJob) -> bool:
         """Whether the table is there although this run has not made it."""
         return job.superseded or (not self._anew and job.journal.state(check=False).mark is not None)
 
-    def _append(self, windows: tuple[Window, ...], job: WindowWork) -> Outcome:
+    def _append(self, windows: tuple[Window, ...], job: WindowJob) -> Outcome:
         over = [window for window in windows if window.end <= work.now()]
         if not over:
             return Outcome(f"OK waits until {plain(windows[0].end)}, when it is over")
@@ -245,7 +247,7 @@ class WindowRuns:
             return self._runs[model]
 
 
-def _outcome(job: WindowWork, windows: Sequence[Window]) -> Outcome:
+def _outcome(job: WindowJob, windows: Sequence[Window]) -> Outcome:
     rows = sum(written.rows_inserted for written in job.written)
     with_others = f" of {span(job.done)}" if len(job.done) > 1 or tuple(job.done) != tuple(windows) else ""
     return Outcome(

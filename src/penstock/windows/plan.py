@@ -12,7 +12,9 @@ from typing import Any
 
 from penstock.errors import NotFound, PenstockError
 from penstock.lake.relations import LEDGER_FOLDER
-from penstock.protocol.journal import FORMAT, GENERATION, Journal, State, check_header, check_ledger
+from penstock.protocol.journal import Journal
+from penstock.protocol.plan import FORMAT, check_header, check_ledger
+from penstock.protocol.state import GENERATION, State
 from penstock.storage import join
 from penstock.windows.window import NONE, Ranges, Window
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.config.keys import SIZES
+from penstock.delta.schema_changes import IGNORE
 from penstock.errors import NotFound, PenstockError
 from penstock.files import FileSource, Listings, Model
 from penstock.files.reading import rescue
 from penstock.files.reading.frame import Frames, Shape, format_of
 from penstock.files.source import matching
-from penstock.protocol.schema import IGNORE
 from penstock.sql import quoting
 from penstock.sql import statement as sql
 from penstock.sql.names import Name
@@ -29,10 +29,8 @@ from penstock.windows.source import DATE, Dated, DatedPath, refuse_missing
 from penstock.windows.window import Window, after, floor, plain
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from penstock.lake.lake import Lake
-    from penstock.spark.runner import Runner
+    from penstock.lake.folder import LakeFolder
+    from penstock.spark.backend import Backend, DataFrame
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Select(Protocol):
 class TableSelect:
     """A SELECT over tables, as dbt has compiled it for one window."""
 
-    def __init__(self, lake: Lake, text: str, window: Window, *, fixed: bool) -> None:
+    def __init__(self, lake: LakeFolder, text: str, window: Window, *, fixed: bool) -> None:
         """`fixed` is a text that is right for its own window alone."""
         self._lake = lake
         self._text = text
@@ -112,8 +110,8 @@ class FileSelect:
 
     def __init__(
         self,
-        lake: Lake,
-        runner: Runner,
+        lake: LakeFolder,
+        runner: Backend,
         model: Model,
         source: FileSource,
         path: DatedPath | None,
@@ -175,7 +173,7 @@ class FileSelect:
         return Bound(text, filtered, lambda: self._forget(view), rescued)
 
     def _forget(self, view: str) -> None:
-        self._runner.spark.catalog.dropTempView(view)
+        self._runner.drop_view(view)
 
     def preview(self) -> str:
         """A query that reads like the model does, over the newest window that has files, and brings nothing in."""
@@ -239,7 +237,7 @@ class FileSelect:
         return sorted(path for item in dated for path in item.files["path"].to_pylist())
 
 
-def column_type(lake: Lake, relation: str, column: str) -> str | None:
+def column_type(lake: LakeFolder, relation: str, column: str) -> str | None:
     """The type of a relation's column, where that can be told without a JVM."""
     try:
         name = Name.parse(relation)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from penstock.api import Lake, connect
 from penstock.changes import MergeReport
 from penstock.delta.table import Table
-from penstock.lake.lake import Lake, connect
 from tests.conftest import delta_rows, session_of
 
 FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"

@@ -169,7 +169,9 @@ def test_a_plan_that_was_made_by_the_text_alone_is_run_as_spark_sees_it(c):
 
     source = ChangeSource.from_mapping({"unique_key": ["id"]})
     with pytest.raises(KeyboardInterrupt):
-        merge_changes(c.lake, Name.parse(c.target), source, select.format(s=c.schema), step=killed)
+        merge_changes(
+            c.lake, Name.parse(c.target), source, select.format(s=c.schema), runner=c.lake.runner, step=killed
+        )
     plan = max(c.path().rglob("_checkpoint/sources/*"), key=lambda path: int(path.name))
     assert ChangePlan.from_bytes(int(plan.name), plan.read_bytes(), str(plan)).whole == ""
     c.merge(select)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.lake.lake import Lake, connect
+from penstock.api import Lake, connect
 from tests.conftest import USERS_SESSION
 
 

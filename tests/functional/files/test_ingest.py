@@ -40,7 +40,14 @@ def test_batches_in_order_then_nothing_without_a_jvm(landing):
     source = FileSource.from_mapping(
         {"source_roots": [str(landing.root)], "safety_buffer_seconds": 0, "max_files_per_trigger": 2}
     )
-    report = files.ingest(landing.lake, Name.parse(landing.name), source, "select id from @data", on_batch=said.append)
+    report = files.ingest(
+        landing.lake,
+        Name.parse(landing.name),
+        source,
+        "select id from @data",
+        runner=landing.lake.runner,
+        on_batch=said.append,
+    )
     assert [(batch.number, batch.files, batch.rows, batch.version) for batch in report.batches] == [
         (0, 2, 4, 0),
         (1, 2, 4, 1),
@@ -115,7 +122,9 @@ def test_a_clustered_table_gives_a_plan_up_too(landing):
             gone.unlink()
 
     source = FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
-    files.ingest(landing.lake, Name.parse(landing.name), source, "select * from @data", step=vanish)
+    files.ingest(
+        landing.lake, Name.parse(landing.name), source, "select * from @data", runner=landing.lake.runner, step=vanish
+    )
     assert landing.rows() == [(1,), (3,)]
     assert landing.ingest().nothing_new
 
@@ -318,7 +327,9 @@ def test_a_preview_brings_nothing_in(landing):
     source = FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
     name = Name.parse(landing.name)
     for rows, expected in ((None, 2), (1, 1), (0, 0)):
-        query = files.preview(landing.lake, name, source, "select *, source_file_uri from @data", rows=rows)
+        query = files.preview(
+            landing.lake, name, source, "select *, source_file_uri from @data", runner=landing.lake.runner, rows=rows
+        )
         assert landing.lake.sql(query).count() == expected
     assert landing.lake.find(name) is None
 

@@ -145,7 +145,9 @@ def test_both_kinds_of_data_sources_are_looked_at(landing):
 def test_a_preview_reads_each_file_once(landing):
     land(landing.root, "json", ["a", "[b]", "{c}"])
     source = files.FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
-    query = files.preview(landing.lake, Name.parse(landing.name), source, "select id from @data")
+    query = files.preview(
+        landing.lake, Name.parse(landing.name), source, "select id from @data", runner=landing.lake.runner
+    )
     assert sorted(row[0] for row in landing.lake.sql(query).collect()) == [0, 1, 2]
 
 

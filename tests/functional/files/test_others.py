@@ -183,6 +183,13 @@ def test_a_replacing_plan_that_is_left_is_finished_by_another_spelling(landing, 
     (tmp_path / "link").symlink_to(landing.root, target_is_directory=True)
     keys = {"source_roots": [str(tmp_path / "link")], "safety_buffer_seconds": 0, "on_rewritten_file": "replace"}
     with pytest.raises(Killed):
-        files.ingest(landing.lake, Name.parse(landing.name), FileSource.from_mapping(keys), select, step=kill)
+        files.ingest(
+            landing.lake,
+            Name.parse(landing.name),
+            FileSource.from_mapping(keys),
+            select,
+            runner=landing.lake.runner,
+            step=kill,
+        )
     landing.ingest(select, roots=[str(tmp_path / "link")], on_rewritten_file="replace")
     assert landing.rows("id") == [(7,)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock import PenstockError
-from penstock.lake.lake import connect
+from penstock.api import connect
 from penstock.spark import session
 from penstock.spark.startup.jars import delta_jars
 from penstock.spark.startup.local_disk import _compile

@@ -9,11 +9,11 @@ import pytest
 from deltalake import write_deltalake
 
 from penstock import PenstockError
+from penstock.api import Lake, connect
 from penstock.changes.config import ChangeSource
 from penstock.changes.incremental.classify import Keys, Rows, Whole, shape_of
 from penstock.changes.query import ChangeModel
 from penstock.changes.source import Followed
-from penstock.lake.lake import Lake, connect
 from penstock.lake.relations import View
 from penstock.sql.names import Name
 

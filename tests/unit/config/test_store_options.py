@@ -10,10 +10,10 @@ import pytest
 from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.penstock.credentials import PenstockCredentials
+from penstock.api import Lake
 from penstock.config import store_options
 from penstock.delta.table import Table
 from penstock.errors import PenstockError
-from penstock.lake.lake import Lake
 from penstock.storage import Storage
 from tests.s3_server import S3, serve
 

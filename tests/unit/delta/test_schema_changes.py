@@ -2,9 +2,9 @@
 
 import pytest
 
+from penstock.delta.schema_changes import Difference
 from penstock.delta.table import Column
 from penstock.errors import PenstockError
-from penstock.protocol.schema import Difference
 
 
 def test_letter_case_and_the_length_of_texts_are_no_difference():

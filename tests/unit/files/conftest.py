@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -12,77 +13,96 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
+from penstock.api import connect
 from penstock.delta.layout import Layout
 from penstock.delta.table import MARK, Table
+from penstock.errors import CommitConflict
 from penstock.files import FileSource, IngestReport
-from penstock.files.job import FileWork
+from penstock.files.job import FileJob
 from penstock.files.query import Model
 from penstock.files.roots import located
-from penstock.lake.lake import connect
-from penstock.protocol.journal import Lost, properties_of
+from penstock.protocol.plan import properties_of
+from penstock.protocol.run import run_job
 from penstock.sql.names import Name
 
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 
 
-class RustWork(FileWork):
-    """The same work with delta-rs in Spark's place: the protocol at the speed of a unit test."""
+NO_SPARK = SimpleNamespace(commit_marks=None)
+NO_READING = SimpleNamespace(query="", made=[], warnings=[])
 
-    def _read(self, plan, state):
-        plan = dataclasses.replace(plan, schema=SCHEMA, format="json")
-        self._reading = (plan, NoReading())
-        return plan
 
-    def run(self, plan, state):
-        self._reading = (plan, NoReading())
-        super().run(plan, state)
+class RustBatches:
+    """Batches that delta-rs reads and writes, in Spark's place."""
 
-    def _read_ahead(self, plan, state):
+    def __init__(self, job: FileJob) -> None:
+        self.job = job
+
+    def read(self, plan, state):
+        return dataclasses.replace(plan, schema=SCHEMA, format="json"), NO_READING
+
+    def misfit(self, reading):
+        return None
+
+    def read_ahead(self, files, plan, state):
         pass
+
+    def append(self, plan, reading, note, state):
+        try:
+            table = DeltaTable(self.job.location, storage_options=self.job.lake.storage_options or None)
+        except TableNotFoundError as error:
+            raise CommitConflict(str(error)) from error
+        self.job.insert(table, plan, note, "append")
+
+    def drop(self):
+        pass
+
+    def close(self):
+        pass
+
+
+class RustJob(FileJob):
+    """The same job with delta-rs in Spark's place: the protocol at the speed of a unit test."""
+
+    def _make_batches(self):
+        return RustBatches(self)
 
     def _ids(self, paths: list[str]) -> list[int]:
         """The rows of some files."""
         lines = [line for path in paths for line in Path(path).read_text().splitlines()]
         return [json.loads(line)["id"] for line in lines if line.strip()]
 
-    def _write(self, plan, reading, note, state):
+    def _rows(self, plan) -> pa.Table:
         ids = self._ids(located(plan.read)["path"].to_pylist())
-        rows = pa.table({"id": pa.array(ids, pa.int64())})
-        options = self.lake.storage_options or None
+        return pa.table({"id": pa.array(ids, pa.int64())})
+
+    def create_table(self, plan, query, note, *, layout=None):
+        # Spark makes the table and fills it in one commit, which delta-rs can't: good enough for one process.
+        table = DeltaTable.create(
+            self.location,
+            schema=self._rows(plan).schema,
+            mode="overwrite",
+            configuration=properties_of(plan),
+            commit_properties=CommitProperties(custom_metadata={"userMetadata": note}),
+            raise_if_key_not_exists=False,
+            storage_options=self.lake.storage_options or None,
+        )
+        self.insert(table, plan, note, "overwrite")
+
+    def insert(self, table: DeltaTable, plan, note: str, mode: str) -> None:
         mark = CommitProperties(
             app_transactions=[Transaction(MARK, plan.number)],
             custom_metadata={"userMetadata": note},
             max_commit_retries=0,
         )
-        if plan.replace:
-            # Spark makes the table and fills it in one commit, which delta-rs can't: good enough for one process.
-            table = DeltaTable.create(
-                self.location,
-                schema=rows.schema,
-                mode="overwrite",
-                configuration=properties_of(plan),
-                commit_properties=CommitProperties(custom_metadata={"userMetadata": note}),
-                raise_if_key_not_exists=False,
-                storage_options=options,
-            )
-        else:
-            try:
-                table = DeltaTable(self.location, storage_options=options)
-            except TableNotFoundError as error:
-                raise Lost(str(error)) from error
         if (table.transaction_version(MARK) or -1) >= plan.number:
             return
         try:
-            write_deltalake(table, rows, mode="overwrite" if plan.replace else "append", commit_properties=mark)
+            write_deltalake(table, self._rows(plan), mode=mode, commit_properties=mark)
         except CommitFailedError as error:
-            raise Lost(str(error)) from error
+            raise CommitConflict(str(error)) from error
         if plan.batch_id % 10 == 9:
-            DeltaTable(self.location, storage_options=options).create_checkpoint()
-
-
-class NoReading:
-    def drop(self, runner):
-        pass
+            DeltaTable(self.location, storage_options=self.lake.storage_options or None).create_checkpoint()
 
 
 class Shop:
@@ -110,15 +130,15 @@ class Shop:
         self.expected.update(ids)
         return path
 
-    def work(self, step=lambda name: None, **config: Any) -> RustWork:
+    def work(self, step=lambda name: None, **config: Any) -> RustJob:
         given = {"source_roots": [str(self.landing)], "safety_buffer_seconds": 0, **config}
         source = FileSource.from_mapping(given)
-        return RustWork(self.lake, self.name, source, Model.read("select id from @data"), None, Layout(), None, step)
+        return RustJob(self.lake, self.name, source, Model.read("select id from @data"), NO_SPARK, Layout(), step=step)
 
     def run(self, *, full_refresh: bool = False, step=lambda name: None, **config: Any) -> IngestReport:
-        work = self.work(step, **config)
-        work.journal.drive(work, replace=full_refresh, step=step)
-        return work.report
+        job = self.work(step, **config)
+        run_job(job, replace=full_refresh)
+        return job.report
 
     @property
     def generation(self) -> int:

@@ -10,20 +10,21 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from penstock.api import connect
 from penstock.delta.layout import Layout
 from penstock.errors import PenstockError
 from penstock.files import FileSource, IngestReport
 from penstock.files.query import Model
-from penstock.lake.lake import connect
+from penstock.protocol.run import run_job
 from penstock.sql.names import Name
 from tests.s3_server import AFTER, S3, serve
-from tests.unit.files.conftest import RustWork
+from tests.unit.files.conftest import NO_SPARK, RustJob
 
 ODD = ["10%3A00.json", "a#b.json", "q?r=1.json", "p+q.json", "s p.json", "day=1/ü [x].json"]
 AT = 1_700_000_000.123
 
 
-class StoreWork(RustWork):
+class StoreJob(RustJob):
     """The same work with delta-rs in Spark's place, on one store."""
 
     s3: S3
@@ -46,9 +47,9 @@ def run(s3: S3, **config: Any) -> IngestReport:
     given = {"source_roots": ["s3://bucket/in"], "safety_buffer_seconds": 0, "max_files_per_trigger": 2, **config}
     source = FileSource.from_mapping(given)
     name, model = Name("bronze", "events"), Model.read("select id from @data")
-    work = StoreWork(lake, name, source, model, None, Layout(), None, lambda step: None)
+    work = StoreJob(lake, name, source, model, NO_SPARK, Layout())
     work.s3 = s3
-    work.journal.drive(work, replace=False)
+    run_job(work, replace=False)
     return work.report
 
 

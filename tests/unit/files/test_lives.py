@@ -13,7 +13,8 @@ from deltalake import DeltaTable, write_deltalake
 from penstock import PenstockError
 from penstock.delta.table import MARK, Table
 from penstock.files import ledger
-from penstock.protocol.journal import FORMAT
+from penstock.protocol.plan import FORMAT
+from penstock.protocol.run import run_job
 from tests.unit.files.test_protocol import Crash, at_step
 
 
@@ -309,7 +310,7 @@ def test_a_refresh_happens_though_another_run_plans_first(shop):
     def step(name: str) -> None:
         if name == "plan" and not others:
             others.append(shop.work(max_files_per_trigger=1))
-            others[0].journal.drive(others[0])
+            run_job(others[0])
 
     shop.run(full_refresh=True, step=step)
     assert shop.generation > before
@@ -331,11 +332,11 @@ def test_a_refresh_happens_though_another_run_plans_between_the_number_and_the_p
         if journal is work.journal and not others:
             others.append(shop.work(step=at_step("planned")))
             with pytest.raises(Crash):
-                others[0].journal.drive(others[0], step=at_step("planned"))
+                run_job(others[0])
         return number
 
     monkeypatch.setattr(type(work.journal), "first_free", and_then)
-    work.journal.drive(work, replace=True)
+    run_job(work, replace=True)
     assert shop.generation > before
     shop.check()
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock.lake.lake import connect
+from penstock.api import connect
 from penstock.sql.names import Name
 
 

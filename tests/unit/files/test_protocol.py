@@ -14,6 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from penstock import PenstockError
 from penstock.delta.table import Table
 from penstock.errors import StatementError
+from penstock.protocol.run import run_job
 
 
 class Crash(BaseException):
@@ -437,7 +438,7 @@ def test_an_error_under_anothers_commit_is_a_lost_race(shop):
         raise StatementError("[DELTA_METADATA_MISMATCH] a mismatch", condition="DELTA_METADATA_MISMATCH")
 
     work._write = fail_after
-    work.journal.drive(work)
+    run_job(work)
     shop.check()
     shop.land()
 
@@ -447,4 +448,4 @@ def test_an_error_under_anothers_commit_is_a_lost_race(shop):
     work = shop.work()
     work._write = fail
     with pytest.raises(StatementError):
-        work.journal.drive(work)
+        run_job(work)

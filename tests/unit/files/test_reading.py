@@ -20,9 +20,9 @@ def fail(path: str) -> None:
 
 @pytest.fixture
 def reader() -> Reader:
-    runner = SimpleNamespace(lake=SimpleNamespace(storage_options={}), check_alive=lambda: None)
+    runner = SimpleNamespace(check_alive=lambda: None)
     source = FileSource.from_mapping({"source_roots": ["/landing"]})
-    return Reader(Name("a", "b"), source, Model.read("select * from @data"), lambda: runner)  # type: ignore[arg-type,return-value]
+    return Reader(Name("a", "b"), source, Model.read("select * from @data"), runner, {})  # type: ignore[arg-type]
 
 
 def test_a_file_whose_bytes_can_be_had_is_bad(reader: Reader, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_spark_that_does_nothing_makes_no_file_bad(reader: Reader, tmp_path: P
     def dead() -> None:
         raise PenstockError("Spark is gone")
 
-    reader._runner().check_alive = dead  # type: ignore[method-assign]
+    reader._spark.check_alive = dead  # type: ignore[method-assign]
     (tmp_path / "good.json").write_text("x")
     with pytest.raises(PenstockError, match="Spark is gone"):
         reader._probe(fail, [str(tmp_path / "good.json")])

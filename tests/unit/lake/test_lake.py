@@ -10,9 +10,9 @@ import pytest
 from deltalake import write_deltalake
 
 import penstock
+from penstock.api import Lake
 from penstock.delta.table import Column
 from penstock.errors import NotFound, PenstockError, UnreadableTable, UnsupportedTable
-from penstock.lake.lake import Lake
 from penstock.lake.relations import Link, View
 from penstock.sql.names import Name
 

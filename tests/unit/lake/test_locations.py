@@ -9,9 +9,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import penstock
+from penstock.api import Lake
 from penstock.errors import PenstockError
 from penstock.lake import locations
-from penstock.lake.lake import Lake
 from penstock.lake.relations import Link
 from penstock.sql.names import Name
 

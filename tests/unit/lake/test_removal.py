@@ -10,9 +10,9 @@ import pytest
 from obstore.store import LocalStore, MemoryStore
 
 import penstock
+from penstock.api import Lake
 from penstock.errors import NotFound, PenstockError
 from penstock.lake import removal
-from penstock.lake.lake import Lake
 from penstock.lake.lock import Lock
 from penstock.lake.relations import Link
 from penstock.sql.names import Name
@@ -234,7 +234,7 @@ def test_a_table_elsewhere_on_a_store_is_gone_as_soon_as_its_drop_has_begun(
         return Store(root, memory, life) if root == place else Storage(root, options)
 
     for life in range(len(OBJECTS) + 1):
-        for module in ("lake", "removal"):
+        for module in ("folder", "lookup", "removal"):
             monkeypatch.setattr(f"penstock.lake.{module}.Storage", opened)
         for path in OBJECTS:
             Store(place, memory).write(path, b"")

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from penstock.delta.table import Table
 from penstock.errors import PenstockError
-from penstock.windows.job import WindowWork
+from penstock.windows.job import WindowJob
 from tests.unit.windows.test_meeting import ADDED, MODES, at, fill, go
 from tests.unit.windows.world import Killed, World
 
@@ -42,15 +42,15 @@ def test_an_unfinished_plan_of_an_earlier_life_is_not_run(world: World) -> None:
 def test_a_table_that_another_run_makes_first(world: World, config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look whether there is a table and the making of it."""
     fill(world, 4)
-    drive, done = WindowWork._drive, []
+    drive, done = WindowJob._drive, []
 
-    def after_another(work: WindowWork, *, replace: bool) -> None:
+    def after_another(work: WindowJob, *, replace: bool) -> None:
         if not done:
             done.append(True)
             go(world, at(4), **config)
         drive(work, replace=replace)
 
-    monkeypatch.setattr(WindowWork, "_drive", after_another)
+    monkeypatch.setattr(WindowJob, "_drive", after_another)
     go(world, at(4), **config)
     world.check(at(4))
 

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from penstock.api import connect
 from penstock.delta.layout import Layout
 from penstock.delta.table import MARK, Column
 from penstock.errors import PenstockError
-from penstock.lake.lake import connect
 from penstock.sql.names import Name
 from penstock.windows import Outcome, Request, Target, Window, WindowRun, WindowSettings
 from penstock.windows.query import Bound
@@ -59,6 +59,11 @@ class RustRunner:
 
     def columns_of(self, text: str) -> list[Column]:
         return [Column("id", "bigint"), Column("at", "timestamp")]
+
+    commit_marks = None
+
+    def create_table(self, name: Name, query: str, layout: Layout, conf: dict[str, str]) -> None:
+        self.run(f"create or replace table {name}\n{layout.clauses()}\nas\n{query}", conf)
 
     def run(self, text: str, conf: dict[str, str]) -> None:
         window = self._window(text)

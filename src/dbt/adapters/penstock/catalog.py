@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from penstock.api import Lake
 from penstock.delta.table import Column
 from penstock.errors import UnsupportedTable
-from penstock.lake.lake import Lake
 from penstock.lake.relations import Relation
 from penstock.sql.names import Name
 

@@ -19,8 +19,8 @@ from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.penstock.log import logger
+from penstock.api import Lake
 from penstock.errors import PenstockError, StatementError, from_spark
-from penstock.lake.lake import Lake
 from penstock.secrets import scrub
 from penstock.spark.runner import Result, Runner
 from penstock.sql.statement import read, statements
@@ -124,7 +124,7 @@ class Handle:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self.runner = Runner(lake)
+        self.runner = Runner(lake, lake.settings)
         self.cancelled = False
         self._conf: dict[str, str] = {}
 

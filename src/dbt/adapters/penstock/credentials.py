@@ -10,11 +10,11 @@ from typing import Any
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
+from penstock.api import Lake
 from penstock.config import store_options
 from penstock.config.near import unknown_keys
 from penstock.config.session_settings import SessionSettings
 from penstock.errors import PenstockError
-from penstock.lake.lake import Lake
 from penstock.secrets import credentials_problem, redact, remember
 from penstock.storage import normalize
 

@@ -17,11 +17,11 @@ from dbt.adapters.penstock.config import is_window_model, kind_of, problems, res
 from dbt.adapters.penstock.connections import Handle, PenstockConnectionManager
 from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
+from penstock.api import Lake
 from penstock.config.kinds import INGESTED, WINDOWS, Kind
 from penstock.delta.layout import Layout
 from penstock.errors import PenstockError
 from penstock.lake import locations
-from penstock.lake.lake import Lake
 from penstock.lake.relations import Link
 from penstock.secrets import redact
 from penstock.spark.runner import Runner

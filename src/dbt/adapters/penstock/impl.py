@@ -23,11 +23,11 @@ from dbt.adapters.penstock.ingestion import IngestionAdapter
 from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import config
+from penstock.delta.schema_changes import Difference
 from penstock.delta.table import Column as TableColumn
 from penstock.errors import NotFound
 from penstock.lake import locations
 from penstock.protocol import schema as table_columns
-from penstock.protocol.schema import Difference
 from penstock.sql import quoting
 from penstock.sql.names import check_part
 from penstock.sql.statement import statements

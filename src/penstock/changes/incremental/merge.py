@@ -11,9 +11,9 @@ from penstock.changes.incremental.classify import Keys, Rows, Shape
 from penstock.changes.incremental.weights import WEIGHT, Views, identity, net
 from penstock.changes.query import ChangeModel
 from penstock.changes.version_range import Segment, Span
+from penstock.delta.schema_changes import Fitted
 from penstock.delta.table import Column
 from penstock.errors import PenstockError, StatementError
-from penstock.protocol.schema import Fitted
 from penstock.sql.names import Name
 from penstock.sql.quoting import literal, quote
 

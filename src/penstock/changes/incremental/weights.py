@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.changes.version_range import Segment, Span
 from penstock.errors import from_spark
-from penstock.protocol.schema import type_text
 from penstock.spark.internals.jvm import DELTA, delta_log, option, scala_object
+from penstock.spark.schema import type_text
 from penstock.sql.quoting import quote
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-
-    from penstock.spark.runner import Runner
+    from penstock.spark.backend import Backend, DataFrame, DataFrameReader, SparkSession
 
 WEIGHT = "penstock_weight"
 FILE, INDEX = "penstock_file", "penstock_index"
@@ -89,7 +87,7 @@ def net(signed: str, columns: Sequence[tuple[str, str]]) -> str:
 class Views:
     """Versions and changes of tables as temporary views of one session, dropped together."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Backend) -> None:
         self._runner = runner
         self._views: dict[object, str] = {}
         self._kept: list[DataFrame] = []
@@ -99,7 +97,7 @@ class Views:
 
     def __exit__(self, *_: object) -> None:
         for view in self._views.values():
-            self._runner.spark.catalog.dropTempView(view)
+            self._runner.drop_view(view)
         for frame in self._kept:
             frame.unpersist()
 

@@ -16,16 +16,15 @@ from penstock.errors import PenstockError, from_spark
 from penstock.files.config import FileSource
 from penstock.files.query import VIRTUAL
 from penstock.files.reading import rescue
-from penstock.protocol.schema import type_text
 from penstock.spark.internals.jvm import java_class
+from penstock.spark.schema import type_text
 from penstock.sql.quoting import quote
 from penstock.storage import is_uri
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader
     from pyspark.sql.types import DataType, StructField, StructType
 
-    from penstock.spark.runner import Runner
+    from penstock.spark.backend import Backend, DataFrame, DataFrameReader
 
 _EXTENSIONS = {
     "parquet": "parquet",
@@ -122,7 +121,7 @@ class Shape:
 class Frames:
     """Makes DataFrames of explicit files."""
 
-    def __init__(self, runner: Runner, source: FileSource, format: str, roots: Sequence[str] = ()) -> None:
+    def __init__(self, runner: Backend, source: FileSource, format: str, roots: Sequence[str] = ()) -> None:
         if chosen := [key for key in source.source_options if key.lower() in _CHOOSING]:
             raise PenstockError(
                 f"`source_options` can't choose files, as {', '.join(chosen)} would: files left out by Spark would "

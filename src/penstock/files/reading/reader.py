@@ -7,22 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from penstock.delta.schema_changes import APPEND, FAIL, IGNORE, SYNC, Difference, fitted, with_new_fields
 from penstock.delta.table import Column
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.files.config import FileSource
 from penstock.files.query import FILE_URI, Model
 from penstock.files.reading import rescue
 from penstock.files.reading.frame import Frames, Shape, format_of
-from penstock.protocol.schema import APPEND, FAIL, IGNORE, SYNC, Difference, fitted, of_frame, with_new_fields
 from penstock.spark.facts import facts
+from penstock.spark.schema import of_frame
 from penstock.sql.names import Name
 from penstock.sql.quoting import quote
 from penstock.storage import Storage, split_path
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from penstock.spark.runner import Runner
+    from penstock.spark.backend import Backend, DataFrame
 
 
 _FROM_FILES = "penstock.from_files"
@@ -68,18 +67,21 @@ class Reading:
     """The SELECT's own columns."""
     warnings: list[str]
 
-    def drop(self, runner: Runner) -> None:
-        runner.spark.catalog.dropTempView(self.view)
+    def drop(self, runner: Backend) -> None:
+        runner.drop_view(self.view)
 
 
 class Reader:
     """Reads files as one model does."""
 
-    def __init__(self, name: Name, source: FileSource, model: Model, runner: Callable[[], Runner]) -> None:
+    def __init__(
+        self, name: Name, source: FileSource, model: Model, spark: Backend, storage_options: dict[str, str]
+    ) -> None:
         self._name = name
         self._source = source
         self._model = model
-        self._runner = runner
+        self._spark = spark
+        self._storage_options = storage_options
         self._keeps_file_uri: Shape | None = None
         """The shape that the check of `source_file_uri` has passed for."""
         self.across_rows = model.across_rows
@@ -89,7 +91,7 @@ class Reader:
     def read(self, request: Request) -> Reading:
         """Have Spark take the SELECT apart, so that what is wrong with it shows before a plan is written."""
         format = request.format or format_of(request.paths, self._source)
-        frames = Frames(self._runner(), self._source, format, request.roots)
+        frames = Frames(self._spark, self._source, format, request.roots)
         self._set_names_aside(request, frames)
         shape = self._shape(request, frames)
         self._check_file_uri(frames, shape)
@@ -107,7 +109,7 @@ class Reader:
             if request.columns is not None:
                 frame = self._fit(frame, made, request.columns, warnings.append)
         except PenstockError:
-            self._runner().spark.catalog.dropTempView(view)
+            self._spark.drop_view(view)
             raise
         return Reading(request, format, shape, view, query, frame, made, warnings)
 
@@ -115,7 +117,7 @@ class Reader:
         """After a failure: which files can't be read is asked of each alone."""
         assert request.format is not None
         assert request.shape is not None
-        frames = Frames(self._runner(), self._source, request.format, request.roots)
+        frames = Frames(self._spark, self._source, request.format, request.roots)
         shape = request.shape
         return self._probe(
             lambda path: frames.frame([path], shape).write.format("noop").mode("overwrite").save(), request.paths
@@ -145,7 +147,7 @@ class Reader:
         try:
             fields = self._select(self._model.bind(view)).schema.fields
         finally:
-            self._runner().spark.catalog.dropTempView(view)
+            self._spark.drop_view(view)
         found = next((field for field in fields if field.name.lower() == FILE_URI), None)
         if found is not None and _FROM_FILES not in found.metadata:
             self._refuse_file_uri("the SELECT does not take it from @data as it is", _TAKE_IT)
@@ -159,7 +161,7 @@ class Reader:
         )
 
     def _select(self, query: str) -> DataFrame:
-        return self._runner().query(query)
+        return self._spark.query(query)
 
     def _shape(self, request: Request, frames: Frames) -> Shape:
         """What the files are read as: written in the plan, declared, known from earlier batches, or inferred."""
@@ -207,10 +209,10 @@ class Reader:
             except Exception as error:
                 # Where its bytes can't be had either, the store is at fault and not the file; or Spark, where it does nothing.
                 self._touch(path)
-                self._runner().check_alive()
+                self._spark.check_alive()
                 bad[path] = str(from_spark(error)).splitlines()[0][:500]
         return bad
 
     def _touch(self, path: str) -> None:
         root, key = split_path(path, self._source.source_roots)
-        Storage(root, self._runner().lake.storage_options).read_start(key)
+        Storage(root, self._storage_options).read_start(key)

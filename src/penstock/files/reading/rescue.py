@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
-from penstock.protocol.schema import type_text
+from penstock.spark.schema import type_text
 from penstock.sql import casts
 from penstock.sql.casts import Type
 from penstock.sql.quoting import literal, quote
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructField, StructType
+
+    from penstock.spark.backend import DataFrame
 
 FORMATS = ("csv", "json")
 RECORD = "_record"

@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.delta.table import Table
-from penstock.errors import StatementError, from_spark
-from penstock.protocol.journal import Lost, Step, lost_a_race, no_step
+from penstock.errors import CommitConflict, from_spark
 from penstock.spark.internals.jvm import DELTA, delta_log, empty_list, java_class, option, scala_map, scala_object
 from penstock.spark.session import interpreting_session
+from penstock.steps import Step, no_step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from penstock.spark.runner import Runner
+    from penstock.spark.backend import Backend
 
 # Every tenth commit Delta rebuilds the table's state and writes a checkpoint: small work that adaptive execution and
 # many partitions make slow.
@@ -51,26 +51,10 @@ def noted(note: str) -> dict[str, str]:
     return {"spark.databricks.delta.commitInfo.userMetadata": note}
 
 
-def commit_marks(
-    runner: Runner,
-    known: Table,
-    marks: Mapping[str, int],
-    note: str,
-    properties: Mapping[str, str] | None = None,
-) -> None:
-    """A commit without data, by Spark: for a table that delta-rs can only read."""
-    try:
-        Transaction(runner, runner.place(known.location), known).commit(marks, note, properties or {})
-    except StatementError as error:
-        if lost_a_race(error.condition):
-            raise Lost(str(error)) from error
-        raise
-
-
 class Transaction:
     """One commit with marks, on the version of the table that the caller knows."""
 
-    def __init__(self, runner: Runner, location: str, known: Table) -> None:
+    def __init__(self, runner: Backend, location: str, known: Table) -> None:
         self._runner = runner
         self._spark = cast(Any, runner.spark)
         try:
@@ -82,7 +66,7 @@ class Transaction:
         self._none, self._nil = option(self._spark), empty_list(self._spark)
         version, id = self._java.readVersion(), self._java.metadata().id()
         if (version, id) != (known.version, known.id):
-            raise Lost(f"the table is at version {version}, not {known.version}")
+            raise CommitConflict(f"the table is at version {version}, not {known.version}")
 
     def overwrite(self, frame: DataFrame, partition_by: Sequence[str], note: str) -> None:
         """Replace all rows and columns, in one commit. All files count as read: what another adds is a conflict."""

@@ -1,0 +1,95 @@
+"""What every plan is: a numbered piece of work, written before it runs, that belongs to one life of one table."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from penstock.errors import PenstockError
+from penstock.protocol.state import GENERATION, LEDGER, State
+
+FORMAT = 2
+READABLE = (1, 2)
+"""The formats of plans and compactions that are read. Format 1, of version 0.1.0, has no ledger."""
+
+
+class Plan(Protocol):
+    """What the protocol must know of a plan."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def replace(self) -> bool:
+        """Whether the plan creates the table, or replaces it."""
+
+    @property
+    def ledger(self) -> str | None:
+        """The life of the table that the plan belongs to, or begins."""
+
+    def to_bytes(self) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class InvalidPlan:
+    """A plan that cannot run as it was written; its number is used up by an empty commit."""
+
+    reason: str
+    """For people: it stays in the table's history."""
+
+
+def new_ledger() -> str:
+    """The identity of a table's life, drawn by the plan that creates the table."""
+    return str(uuid.uuid4())
+
+
+def properties_of(plan: Plan) -> dict[str, str]:
+    """The table properties that the commit of a replace plan sets."""
+    return {GENERATION: str(plan.number)} | ({} if plan.ledger is None else {LEDGER: plan.ledger})
+
+
+def check_header(header: Mapping[str, Any], number: int, kind: str, where: str) -> None:
+    """Refuse a plan of another kind, of a later format, or under another's number."""
+    check_format(header, where)
+    if header["kind"] != kind:
+        raise PenstockError(
+            f"This table's ledger is one of {header['kind']}, not of {kind}",
+            where=where,
+            fix="Run once with --full-refresh, or name another table.",
+        )
+    if header["number"] != number:
+        raise ValueError(f"it says that it is plan {header['number']}")
+
+
+def check_format(header: Mapping[str, Any], where: str) -> None:
+    if header["format_version"] not in READABLE:
+        raise PenstockError(
+            f"This record has format {header['format_version']}, and only {FORMAT} and below are known here",
+            where=where,
+            fix="Upgrade dbt-penstock.",
+        )
+
+
+def check_ledger(plan: Plan, state: State, where: str, fix: str = "Put the right file back from a backup") -> None:
+    """Refuse a plan that belongs to another life of the table."""
+    if plan.ledger != state.ledger:
+        raise PenstockError(
+            f"Plan {plan.number} is of another life of this table ({plan.ledger}, not {state.ledger})",
+            where=where,
+            fix=f"{fix}, or run with --full-refresh.",
+        )
+
+
+def read_header(data: bytes, where: str) -> dict[str, Any]:
+    """The header of a plan of any kind: the first value of its JSON."""
+    try:
+        header, _ = json.JSONDecoder().raw_decode(data.decode())
+        return dict(header)
+    except (ValueError, TypeError) as error:
+        raise PenstockError(
+            f"This plan can't be read: {error}",
+            where=where,
+            fix="Its batch is not in the table: move the file away, and the files are planned anew.",
+        ) from error

@@ -1,0 +1,131 @@
+"""The exactly-once protocol, from top to bottom: plan, write ahead, run, commit.
+
+A plan is written, put-if-absent, before its data. The commit of the data carries the plan's number as a Delta
+transaction mark. So the table's log says what is committed: a plan with a higher number is unfinished, and the next run
+runs it as it stands. Nothing that matters happens after the commit.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Generic
+
+from penstock.errors import CommitConflict, PenstockError, StatementError
+from penstock.protocol.job import Job
+from penstock.protocol.journal import P
+from penstock.protocol.plan import InvalidPlan
+
+_CONFLICTS_IN_A_ROW = 60
+_CANCELLED_PLANS = 5
+
+
+def run_job(job: Job[P], *, replace: bool = False) -> None:
+    """Run a job until there is nothing left to do. With `replace` its first plan builds the table again."""
+    progress = _Progress(job, replace)
+    while True:
+        plan = None
+        try:
+            plan = progress.unfinished() or progress.write_ahead()
+            if plan is None:
+                return
+            progress.commit(plan)
+        except CommitConflict as conflict:
+            progress.wait(conflict)
+        progress.read_state(plan)
+
+
+class _Progress(Generic[P]):
+    """How far a run has come."""
+
+    def __init__(self, job: Job[P], replace: bool) -> None:
+        self._job = job
+        self._journal = job.journal
+        self._refresh = replace
+        """Whether the table is still to be replaced, as the user has asked."""
+        self._state = self._journal.state(check=not replace)
+        self._conflicts = 0
+        """How many times in a row another writer was first."""
+        self._cancelled = 0
+
+    def unfinished(self) -> P | None:
+        """The plan that an earlier run, or another one, has written and not committed. A refresh runs only its own."""
+        if self._refresh:
+            return None
+        self._journal.check_claimable(self._state)
+        return self._journal.unfinished(self._state, self._job)
+
+    def write_ahead(self) -> P | None:
+        """Plan, and write the plan down; None if there is nothing to do."""
+        plan = self._planned()
+        if plan is None:
+            return None
+        self._job.step("plan")
+        if not self._journal.write_ahead(plan):
+            raise CommitConflict(f"another run has planned {plan.number}")
+        self._job.step("planned")
+        return plan
+
+    def _planned(self) -> P | None:
+        for _ in range(_CONFLICTS_IN_A_ROW):
+            state, refresh = self._state, self._refresh
+            self._job.catch_up(state, replace=refresh)
+            plan = self._job.plan(self._journal.next_number(state, refresh=refresh), state, replace=refresh)
+            prepared = None if plan is None else self._job.prepare(plan, state)
+            if plan is None or prepared is not None:
+                return prepared
+            # The table's columns were changed to fit the query: this is another version of it.
+            self._state = self._journal.state(check=not refresh)
+        raise PenstockError(
+            f"The table's columns were changed {_CONFLICTS_IN_A_ROW} times and still do not fit the model",
+            where=self._journal.location,
+            fix="Another run may change them back: run one version of the model at a time.",
+        )
+
+    def commit(self, plan: P) -> None:
+        """Write the data and commit it with the plan's number; or cancel a plan that can never run."""
+        invalid = self._run(plan)
+        if invalid is not None:
+            self._cancel(plan, invalid)
+        elif plan.replace:
+            self._journal.write_again(plan)
+
+    def _run(self, plan: P) -> InvalidPlan | None:
+        try:
+            return self._job.run(plan, self._state)
+        except PenstockError as error:
+            conflict = isinstance(error, StatementError) and error.is_conflict
+            # Delta has more ways to fail under another writer's commit than conflicts: the log decides.
+            if not conflict and self._journal.state(check=False).mark == self._state.mark:
+                raise
+            raise CommitConflict(str(error)) from error
+
+    def _cancel(self, plan: P, invalid: InvalidPlan) -> None:
+        self._refresh = self._refresh or plan.replace
+        self._cancelled += 1
+        self._journal.cancel(plan, self._state, invalid)
+        if self._cancelled >= _CANCELLED_PLANS:
+            raise PenstockError(
+                f"{self._cancelled} plans in one run could not be run, the last because {invalid.reason}",
+                where=self._journal.location,
+                fix="What was committed stays. Leave out what keeps changing (`safety_buffer_seconds`, "
+                "`source_exclude`), look for another deployment that writes this table, and run again.",
+            )
+
+    def read_state(self, plan: P | None) -> None:
+        """Read what the log says now: where to continue, whatever has happened."""
+        before, self._state = self._state, self._journal.state(check=not self._refresh)
+        if self._state.mark != before.mark:
+            self._conflicts = 0
+        if self._refresh and plan is not None and plan.replace and self._state.generation >= plan.number:
+            # The refresh is committed: by this run, or by a refresh that was planned later.
+            self._refresh, self._state = False, self._journal.state()
+
+    def wait(self, conflict: CommitConflict) -> None:
+        """Give the other writer time; an error after too many conflicts in a row."""
+        self._conflicts += 1
+        if self._conflicts > _CONFLICTS_IN_A_ROW:
+            raise PenstockError(
+                f"Other writers were first {self._conflicts} times in a row: {conflict}", where=self._journal.location
+            )
+        time.sleep(min(0.05 * self._conflicts, 2.0) * random.uniform(0.5, 1.0))
