@@ -61,7 +61,7 @@ def test_a_listing_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.Mo
     def refuse(path: str) -> None:
         raise PermissionError(f"no: {path}")
 
-    monkeypatch.setattr("penstock.storage.os.scandir", refuse)
+    monkeypatch.setattr("penstock.storage.objects.os.scandir", refuse)
     with pytest.raises(PenstockError, match="could not be listed"):
         Storage(str(tmp_path)).folders("")
 
@@ -75,12 +75,12 @@ def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
 def test_a_root_that_cannot_be_used_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
-    monkeypatch.setattr("penstock.storage.os.access", lambda path, mode: not mode & os.W_OK)
+    monkeypatch.setattr("penstock.storage.objects.os.access", lambda path, mode: not mode & os.W_OK)
     storage = Storage(str(tmp_path / "lake"))
     storage.check_root(writable=False)
     with pytest.raises(PenstockError, match="can't be written"):
         storage.check_root(writable=True)
-    monkeypatch.setattr("penstock.storage.os.access", lambda path, mode: False)
+    monkeypatch.setattr("penstock.storage.objects.os.access", lambda path, mode: False)
     with pytest.raises(PenstockError, match="can't be read"):
         storage.check_root(writable=False)
 
@@ -101,7 +101,7 @@ def test_what_may_not_be_looked_at_is_not_missing(
         raise PermissionError(13, "Permission denied", path)
 
     storage = Storage(str(tmp_path))
-    monkeypatch.setattr("penstock.storage.os.stat", refuse)
+    monkeypatch.setattr("penstock.storage.objects.os.stat", refuse)
     with pytest.raises(PenstockError, match="Permission denied"):
         look(storage)
 
@@ -296,7 +296,7 @@ def test_a_panic_of_the_store_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     def panic(*args: object, **options: object) -> None:
         raise PanicException("Expected config prefix")
 
-    monkeypatch.setattr("penstock.storage.from_url", panic)
+    monkeypatch.setattr("penstock.storage.objects.from_url", panic)
     with pytest.raises(PenstockError, match="Expected config prefix"):
         Storage("s3://bucket").exists("a")
 
