@@ -7,7 +7,7 @@ from deltalake.exceptions import DeltaError
 from penstock.delta.commits import note_of
 from penstock.delta.table import MARK, VOID, Table
 from penstock.errors import NotFound, PenstockError
-from penstock.lake import locations, removal
+from penstock.lake import disk, leftovers, locations, object_store
 from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import LEDGER_FOLDER, Relation
 from penstock.protocol.journal import SUMMARY, Journal
@@ -68,10 +68,10 @@ def _free_location(lake: LakeFolder, target: Name) -> str:
 
 
 def _to_disk(lake: LakeFolder, source: Relation, target: Name, location: str, runner: Backend, step: Step) -> bool:
-    with removal.Staging(location) as staging:
-        if not _make(lake, source, staging.made, runner, step):
+    with disk.Staging(location) as staging:
+        if not _make(lake, source, staging.path, runner, step):
             return False
-        removal.replace_folder(staging.made, location, step)
+        disk.replace_folder(staging.path, location, step)
     return True
 
 
@@ -81,8 +81,8 @@ def _to_store(lake: LakeFolder, source: Relation, target: Name, location: str, r
     storage = lake.storage if inside else Storage(root, lake.storage_options)
     folder = location[len(root) + 1 :]
     parent = folder.rpartition("/")[0]
-    removal.sweep_objects(storage, parent)
-    staged = f"{parent}/{removal.staged_name()}".lstrip("/")
+    leftovers.sweep_objects(storage, parent)
+    staged = f"{parent}/{leftovers.staged_name()}".lstrip("/")
     try:
         made = _make(lake, source, join(root, staged), runner, step)
         if made:
@@ -91,7 +91,7 @@ def _to_store(lake: LakeFolder, source: Relation, target: Name, location: str, r
         storage.delete_folder(staged)
         raise
     if made:
-        removal.move_objects(storage, staged, folder, step)
+        object_store.move_objects(storage, staged, folder, step)
     else:
         storage.delete_folder(staged)
     return made
