@@ -392,7 +392,7 @@ def test_a_restore_past_our_last_commit_is_refused(shop):
     shop.land()
     shop.run()
     DeltaTable(str(shop.table)).restore(version)
-    with pytest.raises(PenstockError, match=r"restored.*RESTORE it to version"):
+    with pytest.raises(PenstockError, match=r"restored.*RESTORE the table to version"):
         shop.run()
 
 
