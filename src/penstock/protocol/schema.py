@@ -65,7 +65,7 @@ def adapt(
         lake,
         name,
         add={column.name: column.type for column in added},
-        fields={} if retyped else {change.sql: str(change.made) for change in new_fields},
+        fields={} if retyped else {change.sql: str(change.query_type) for change in new_fields},
         remove=gone,
         retype=retyped,
         runner=runner,

@@ -223,7 +223,7 @@ def test_other_columns_without_other_rows(a):
     assert [column.name for column in a.log().columns] == ["id", "name", "g", "extra", "another", "loud"]
     version = a.log().version
     assert a.merge(more, **options).version == version
-    with pytest.raises(PenstockError, match=r"columns are not the table's .*missing: loud"):
+    with pytest.raises(PenstockError, match=r"columns differ from the table's columns .*missing: loud"):
         a.merge(everything, on_schema_change="fail")
     a.merge(everything, on_schema_change="sync_all_columns")
     a.check(everything)

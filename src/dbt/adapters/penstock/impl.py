@@ -290,7 +290,9 @@ class PenstockAdapter(IngestionAdapter):
             if evolves:
                 have = table_columns.with_new_fields(made, have)
             fitted = table_columns.fitted(made, have, str(name), on_schema_change, logger.warning)
-            values = {column.name.lower(): column.value(quoting.quote(column.name), leaves=False) for column in fitted}
+            values = {
+                column.name.lower(): column.value(quoting.quote(column.name), cast_plain=False) for column in fitted
+            }
             items = [
                 (values.get(column.name.lower(), quoting.quote(column.name)), quoting.quote(column.name))
                 for column in made
