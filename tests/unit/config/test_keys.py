@@ -184,7 +184,7 @@ def test_a_strategy_is_for_incremental_models(kind: Kind) -> None:
     if base["materialized"] == "incremental" and kind is not Kind.FILES and kind is not Kind.FILE_WINDOWS:
         assert found == []
     elif kind in (Kind.FILES, Kind.FILE_WINDOWS):
-        assert "is append or microbatch on an incremental model over @data, not 'merge'" in found[0]
+        assert "must be append or microbatch on an incremental model over @data, not 'merge'" in found[0]
     else:
         assert found == [f"`incremental_strategy` has no effect on {kind.text}: it works on incremental models"]
 
@@ -220,7 +220,7 @@ def test_a_python_model_has_the_strategies_that_it_can_have(strategy: str) -> No
     config = {**WINDOW, "incremental_strategy": strategy, "unique_key": "id"}
     said = " ".join(check_model(config, language="python").errors)
     assert (
-        f"of a Python model is one of append, merge, insert_overwrite, delete+insert, replace_where, not '{strategy}'"
+        f"of a Python model must be one of append, merge, insert_overwrite, delete+insert, replace_where, not '{strategy}'"
         in said
     )
 
@@ -246,15 +246,18 @@ def test_a_wrong_value_is_named(key: Key) -> None:
     [
         (
             BASE[Kind.APPEND] | {"incremental_strategy": "upsert"},
-            "is one of append, merge, insert_overwrite, delete+insert",
+            "must be one of append, merge, insert_overwrite, delete+insert",
         ),
-        (BASE[Kind.MERGE] | {"on_schema_change": "sync"}, "`on_schema_change` is one of ignore, fail"),
-        (WINDOW | {"lookback": -1}, "`lookback` is a whole number, 0 or more, not -1"),
-        (WINDOW | {"lookback": "two"}, "`lookback` is a whole number, 0 or more, not 'two'"),
-        (WINDOW | {"batch_size": "week"}, "`batch_size` is one of hour, day, month, year, not 'week'"),
-        (WINDOW | {"concurrent_batches": "yes"}, "`concurrent_batches` is true or false, not 'yes'"),
-        (BASE[Kind.MERGE] | {"merge_update_columns": 5}, "`merge_update_columns` is a column's name or a list of them"),
-        (BASE[Kind.TABLE] | {"file_format": "parquet"}, "`file_format` can only be delta, not 'parquet'"),
+        (BASE[Kind.MERGE] | {"on_schema_change": "sync"}, "`on_schema_change` must be one of ignore, fail"),
+        (WINDOW | {"lookback": -1}, "`lookback` must be a whole number, 0 or more, not -1"),
+        (WINDOW | {"lookback": "two"}, "`lookback` must be a whole number, 0 or more, not 'two'"),
+        (WINDOW | {"batch_size": "week"}, "`batch_size` must be one of hour, day, month, year, not 'week'"),
+        (WINDOW | {"concurrent_batches": "yes"}, "`concurrent_batches` must be true or false, not 'yes'"),
+        (
+            BASE[Kind.MERGE] | {"merge_update_columns": 5},
+            "`merge_update_columns` must be a column's name or a list of them",
+        ),
+        (BASE[Kind.TABLE] | {"file_format": "parquet"}, "`file_format` must be delta, not 'parquet'"),
     ],
 )
 def test_wrong_values(config: dict[str, Any], said: str) -> None:
