@@ -64,7 +64,7 @@ def check_model(
     `strategies` are the incremental strategies that the project has macros for.
 
     >>> check_model({"materialized": "view", "cluster_by": "day"}, own=["cluster_by"]).errors
-    ['`cluster_by` has no effect on a view: it works on everything that is a table']
+    ['`cluster_by` has no effect on a view: it works on tables of every kind']
     """
     found = Found()
     plain = resolved(config)

@@ -93,7 +93,7 @@ FILES = (
     Key("source_retention_files", "The number of ledger files that are kept.", values.positive, _LOADED, default=100),
     Key(
         "on_rewritten_file",
-        "What the run does if a loaded file has a new time or size. `ingest` loads it again. `replace` also deletes its "
+        "How the run reacts if a loaded file has a new time or size. `ingest` loads it again. `replace` also deletes its "
         "earlier rows in the same commit; the SELECT must have `source_file_uri`.",
         values.one_of("fail", "skip", "ingest", "replace"),
         _LOADED,
@@ -101,7 +101,7 @@ FILES = (
     ),
     Key(
         "on_bad_file",
-        "What the run does if a file can't be parsed. `quarantine` records the file and the reason, loads the other "
+        "How the run reacts if a file can't be parsed. `quarantine` records the file and the reason, loads the other "
         "files, and warns.",
         values.one_of("fail", "quarantine"),
         _LOADED,
@@ -109,7 +109,7 @@ FILES = (
     ),
     Key(
         "on_moved_root",
-        "What the run does if a new root has files that were loaded from another root. `accept` treats them as loaded; "
+        "How the run reacts if a new root has files that were loaded from another root. `accept` treats them as loaded; "
         "`ingest` loads them again.",
         values.one_of("fail", "accept", "ingest"),
         _LOADED,

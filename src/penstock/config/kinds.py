@@ -116,7 +116,7 @@ def places(kinds: Collection[Kind]) -> str:
     if set(MODELS) <= set(kinds):
         return "every model"
     if set(TABLES) <= set(kinds):
-        return _and(["everything that is a table", *_plural([kind for kind in kinds if kind not in TABLES])])
+        return _and(["tables of every kind", *_plural([kind for kind in kinds if kind not in TABLES])])
     every = set(INCREMENTAL) <= set(kinds)
     rest = _plural([kind for kind in Kind if kind in kinds and kind not in (INCREMENTAL if every else BY_STRATEGY)])
     if every:

@@ -86,7 +86,7 @@ INCREMENTALS = (
     ),
     Key(
         "on_schema_change",
-        "What the run does if the model's columns differ from the table's, for example because new files have new "
+        "How the run reacts if the model's columns differ from the table's, for example because new files have new "
         "columns. `sync_all_columns` also drops columns that the model no longer has.",
         values.one_of(*POLICIES),
         (*INCREMENTAL, Kind.FILE_TABLE),
@@ -123,7 +123,7 @@ INCREMENTALS = (
             ),
             (
                 "not_matched_by_source_condition",
-                "Such a row is deleted only if this is true.",
+                "With `not_matched_by_source_action`, a row is deleted only if this is true.",
                 values.condition,
                 "not_matched_by_source_action",
             ),
@@ -155,7 +155,7 @@ CHANGES = (
     ),
     Key(
         "on_cdf_gap",
-        "What the run does if the changes since the last run can no longer be read.",
+        "How the run reacts if the changes since the last run can no longer be read.",
         values.one_of("fail", "full_refresh"),
         (Kind.CDF_MERGE,),
         default="fail",

@@ -47,7 +47,7 @@ def check_free(name: Name, storage: Storage) -> None:
     found = _foreign_files(storage) if begun else (entry.path for entry in storage.list(""))
     if shown := list(islice(found, _SHOWN)):
         raise PenstockError(
-            f"The location of {name} is not empty and holds no Delta table but {', '.join(shown)}",
+            f"The location of {name} is not empty and holds no Delta table, but other files: {', '.join(shown)}",
             where=storage.root,
             fix="Nothing was changed. Choose an empty folder. If a first build was killed here, delete its files.",
         )
