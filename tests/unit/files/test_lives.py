@@ -428,7 +428,7 @@ def test_rows_that_others_add_while_a_table_becomes_ours_are_an_error(shop):
         if name == "planned":
             write_deltalake(str(shop.table), pa.table({"id": pa.array([7], pa.int64())}), mode="append")
 
-    with pytest.raises(PenstockError, match="data that penstock did not bring in"):
+    with pytest.raises(PenstockError, match="rows that penstock did not write"):
         shop.run(step=step)
     assert Table.open(str(shop.table)).mark is None
 

@@ -369,7 +369,7 @@ def test_a_damaged_compaction_is_an_error_that_names_it(shop):
 def test_a_table_of_another_is_refused(shop):
     write_deltalake(str(shop.table), pa.table({"id": pa.array([7], pa.int64())}))
     shop.land()
-    with pytest.raises(PenstockError, match="data that penstock did not bring in"):
+    with pytest.raises(PenstockError, match="rows that penstock did not write"):
         shop.run()
     shop.run(full_refresh=True)
     shop.check()
