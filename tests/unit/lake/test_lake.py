@@ -161,9 +161,9 @@ def test_its_owner_drops_the_data_but_never_the_lake(lake: Lake, tmp_path: Path)
     lake.link(ORDERS, Link(str(elsewhere)))
     lake.drop(ORDERS, owns_location=True)
     assert not elsewhere.exists()
-    for place in (lake.root, str(tmp_path)):
-        make_table(lake, location=place)
-        lake.links[ORDERS] = Link(place)
+    for root in (lake.root, str(tmp_path)):
+        make_table(lake, location=root)
+        lake.links[ORDERS] = Link(root)
         with pytest.raises(PenstockError, match="holds the lake itself"):
             lake.drop(ORDERS, owns_location=True)
         assert Path(lake.root).exists()

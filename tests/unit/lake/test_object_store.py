@@ -204,29 +204,29 @@ def test_a_table_elsewhere_on_a_store_is_gone_as_soon_as_its_drop_has_begun(
 ) -> None:
     later()
     memory = MemoryStore()
-    place = "s3://bucket/elsewhere"
+    location = "s3://bucket/elsewhere"
     monkeypatch.setattr("penstock.lake.locations.check_removable", lambda lake, relation: None)
 
     def opened(root: str, options: dict[str, str] | None = None) -> Storage:
-        return Store(root, memory, life) if root == place else Storage(root, options)
+        return Store(root, memory, life) if root == location else Storage(root, options)
 
     for life in range(len(OBJECTS) + 1):
         for module in ("folder", "lookup", "object_store"):
             monkeypatch.setattr(f"penstock.lake.{module}.Storage", opened)
         for path in OBJECTS:
-            Store(place, memory).write(path, b"")
+            Store(location, memory).write(path, b"")
         lake = penstock.connect(str(tmp_path / str(life)))
-        lake.link(ORDERS, Link(place))
-        lake.links[ORDERS] = Link(place)
+        lake.link(ORDERS, Link(location))
+        lake.links[ORDERS] = Link(location)
         if life < len(OBJECTS):
             with pytest.raises(Killed):
                 lake.drop(ORDERS, owns_location=True)
             assert lake.find(ORDERS) is None
             life = 100
-            assert lake.location_of(ORDERS) == place
+            assert lake.location_of(ORDERS) == location
         else:
             lake.drop(ORDERS, owns_location=True)
-        assert list(Store(place, memory).list("")) == []
+        assert list(Store(location, memory).list("")) == []
         assert lake.kept_link(ORDERS) is None
 
 

@@ -30,7 +30,7 @@ def test_a_file_uri_with_a_host_is_refused(given: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("root", "place", "key"),
+    ("root", "store", "key"),
     [
         ("/data/a%3Ab", "/data/a%3Ab", ""),
         ("s3://bucket", "s3://bucket", ""),
@@ -39,8 +39,8 @@ def test_a_file_uri_with_a_host_is_refused(given: str) -> None:
         ("https://account.blob.core.windows.net/c/lake", "https://account.blob.core.windows.net/c/lake", ""),
     ],
 )
-def test_a_root_is_split_into_store_and_key(root: str, place: str, key: str) -> None:
-    assert split_root(root) == (place, key)
+def test_a_root_is_split_into_store_and_key(root: str, store: str, key: str) -> None:
+    assert split_root(root) == (store, key)
 
 
 @pytest.mark.parametrize(
