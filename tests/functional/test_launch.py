@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.api import connect
-from penstock.spark.session import _spark_home
+from penstock.spark.startup.java import find_spark_home
 from penstock.spark.startup.launch import Launch
 from tests.conftest import SESSION
 
@@ -27,7 +27,7 @@ def test_the_same_jvm(tmp_path: Path) -> None:
     connect(str(tmp_path / "lake"), session=SESSION).spark  # noqa: B018 - there is a JVM now
     java = shutil.which("java")
     assert java is not None
-    launch = Launch(java, _spark_home(), str(tmp_path), tmp_path / "kept.json")
+    launch = Launch(java, find_spark_home(), str(tmp_path), tmp_path / "kept.json")
     launch.keep(SparkContext._gateway, CONFIGURATION)
     with (tmp_path / "said").open("wb") as said:
         jvm = launch.start(CONFIGURATION, said)
@@ -64,7 +64,7 @@ def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
     """What was kept may be of another Java: then it is not known how, and Spark's script is asked."""
     java = shutil.which("java")
     assert java is not None
-    launch = Launch(java, _spark_home(), str(tmp_path), tmp_path / "kept.json")
+    launch = Launch(java, find_spark_home(), str(tmp_path), tmp_path / "kept.json")
     kept = {"format": 2, "spark": launch._spark(), "made_of": "", "class_path": "", "options": ["-XX:+NoSuchThing"]}
     (tmp_path / "kept.json").write_text(json.dumps(kept))
     with (tmp_path / "said").open("wb") as said:

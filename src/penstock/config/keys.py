@@ -394,6 +394,14 @@ PROFILE = (
         unset="Maven Central",
     ),
     Key(
+        "session.fast_start",
+        "Whether Spark starts with penstock's shortcuts ([performance.md](performance.md#starting-spark)); `false` "
+        "starts it as Spark's own script does.",
+        values.flag,
+        (),
+        default=True,
+    ),
+    Key(
         "storage_options",
         "Object-store credentials and settings of its HTTP client (`allow_http: true`, `timeout: 30`), in the keys of "
         "obstore and delta-rs; never logged, never in SQL, never in `dbt debug`.",

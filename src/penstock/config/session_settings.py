@@ -73,6 +73,8 @@ class SessionSettings:
     """Jars to start with instead of fetching Delta's."""
     repositories: tuple[Repository, ...] = ()
     """Maven repositories to fetch Delta's jars from, before the central one."""
+    fast_start: bool = True
+    """Whether Spark starts with penstock's shortcuts."""
 
     @classmethod
     def known(cls) -> list[str]:
@@ -108,6 +110,9 @@ class SessionSettings:
                 problems.append(f"`session.{key}` is a list, not {_kind(value)}")
                 continue
             problems += [found for item in value for found in _CHECKS_OF_ITEMS[key](item)]
+        fast = given.get("fast_start")
+        if fast is not None and not isinstance(fast, bool):
+            problems.append(f"`session.fast_start` is true or false, not {_kind(fast)}")
         for key in ("master", "remote"):
             value = given.get(key)
             if value is not None and not isinstance(value, str):
@@ -134,6 +139,7 @@ class SessionSettings:
             spark_config={str(key): _spark_value(value) for key, value in (given.get("spark_config") or {}).items()},
             jars=tuple(given.get("jars") or ()),
             repositories=tuple(Repository.from_setting(item) for item in given.get("repositories") or ()),
+            fast_start=given.get("fast_start") is not False,
         )
 
 

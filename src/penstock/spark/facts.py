@@ -12,17 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.spark.internals.jvm import java_class
+from penstock.spark.internals.analyzed_plan import listed_nodes
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-_CLASS = "penstock.PlanNodes"
-_NODE, _FIELD = "\x1e", "\x1f"
 _CALLED = re.compile(r"\s*(?:[\w`]+\s*\.\s*)*`?(\w+)`?\s*\(")
 _WITHIN_GROUP = re.compile(r"\bwithin\s+group\b", re.IGNORECASE)
 
@@ -114,8 +110,8 @@ def facts(query: DataFrame) -> Facts:
     >>> facts(lake.runner.query("select g, mean(n) from s.a group by g")).aggregates    # doctest: +SKIP
     (Call(name='mean', text='mean(n)'),)
     """
-    listed = _nodes(query)
-    return UNKNOWN if listed is None else of_nodes(listed)
+    listed = listed_nodes(query)
+    return UNKNOWN if listed is None else of_nodes([Node(*fields) for fields in listed])
 
 
 class Node(NamedTuple):
@@ -137,30 +133,6 @@ class Node(NamedTuple):
         # The text of a PIVOT's aggregates is that of the whole clause.
         written = None if self.type == "PivotFirst" else _CALLED.match(self.text)
         return Call((written.group(1) if written else self.name).lower(), self.text)
-
-
-def _nodes(query: DataFrame) -> list[Node] | None:
-    """The nodes of the analyzed plan, in one call; None where there is none. All that touches the JVM."""
-    java = getattr(query, "_jdf", None)
-    if java is None:
-        return None
-    listed = str(_lister(query.sparkSession).of(java.queryExecution().analyzed()))
-    return [Node(*line.split(_FIELD)) for line in listed.split(_NODE) if line]
-
-
-def _lister(spark: SparkSession) -> Any:
-    return _compiled(spark.sparkContext._jvm, spark)
-
-
-@lru_cache(maxsize=4)
-def _compiled(jvm: Any, spark: SparkSession) -> Any:
-    """The class that lists the nodes: from the jar of ours, or compiled here, in a second, where a cluster has none."""
-    found = java_class(spark, _CLASS)
-    if callable(getattr(found, "of", None)) and type(found).__name__ == "JavaClass":
-        return found
-    compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
-    compiler.cook(resources.files("penstock.spark").joinpath("java").joinpath("PlanNodes.java").read_text())
-    return compiler.getClassLoader().loadClass(_CLASS).newInstance()
 
 
 def of_nodes(nodes: list[Node]) -> Facts:
