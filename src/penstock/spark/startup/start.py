@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from penstock.config.session_settings import SessionSettings
 from penstock.errors import PenstockError
 from penstock.secrets import logger
-from penstock.spark.internals import process
 from penstock.spark.startup import end, temporary
 from penstock.spark.startup.archive import ClassArchive
+from penstock.spark.startup.checked import check_supported
 from penstock.spark.startup.compiler_flags import COMPILE_LATER
 from penstock.spark.startup.configuration import is_local, spark_configuration
 from penstock.spark.startup.jars import delta_jars, given_jars
@@ -46,8 +46,8 @@ def start(settings: SessionSettings) -> SparkSession:
         try:
             return start.session(fast=True)
         except PenstockError as error:
-            if process.gateway() is not None:
-                raise  # the JVM did start
+            if start.has_started:
+                raise
             log.debug("Spark starts again, without the shortcuts of `session.fast_start`: %s", error)
     return start.session(fast=False)
 
@@ -57,6 +57,8 @@ class _Start:
 
     def __init__(self, settings: SessionSettings) -> None:
         self._settings, self._local = settings, is_local(settings)
+        self.has_started = False
+        """Whether a JVM did start; then a second try fails as the first."""
         self._java, self._spark_home = find_java(), find_spark_home()
         # Spark's Python workers run this Python, not the first `python3` in the path.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -82,6 +84,11 @@ class _Start:
         )
         session = self._launched(launch, configuration, fast=fast)
         atexit.register(end.end, archive, local=self._local, fast=fast)
+        try:
+            check_supported(session, archive.made_of)
+        except PenstockError:
+            end.stop()
+            raise
         return session
 
     def _configuration(self, archive: ClassArchive, jars: list[str], has_disk: bool, *, fast: bool) -> dict[str, str]:
@@ -102,6 +109,7 @@ class _Start:
                 gateway = launch.gateway(
                     configuration, self._settings.spark_config, sink, directly=fast and self._local
                 )
+                self.has_started = True
                 from pyspark import SparkContext
                 from pyspark.sql import SparkSession
 
