@@ -370,7 +370,7 @@ PROFILE = (
         default=1,
     ),
     Key("session.master", "A Spark master.", values.text, (), default="local[*]"),
-    Key("session.remote", "A Spark Connect server; not supported yet, and said so.", values.text, ()),
+    Key("session.remote", "A Spark Connect server. It is not supported yet, so the key is an error.", values.text, ()),
     Key(
         "session.memory",
         "The driver's heap, e.g. `4g`.",

@@ -14,7 +14,7 @@ from penstock.sql.tokens import CLOSING, OPENING, is_string, outer_tokens, token
 
 
 def with_location(statement: Statement, location: str) -> str:
-    """CREATE TABLE with the folder where its relation lies, unless it names one itself."""
+    """CREATE TABLE with the location of its relation, unless it names one itself; an error for USING without delta."""
     if "LOCATION" in statement.after:
         return statement.text
     place = literal(location)
@@ -40,7 +40,7 @@ def with_location(statement: Statement, location: str) -> str:
 
 
 def without_replace(text: str) -> str:
-    """CREATE OR REPLACE as CREATE; every line and column of it stays where it is.
+    """CREATE OR REPLACE as CREATE; all other words keep their line and column.
 
     >>> without_replace("create or replace table a.b as select 1")
     'create            table a.b as select 1'
@@ -54,7 +54,7 @@ def without_replace(text: str) -> str:
 
 @dataclass(frozen=True)
 class ViewText:
-    """CREATE VIEW taken apart."""
+    """The parts of a CREATE VIEW."""
 
     query: str
     columns: tuple[str, ...]
@@ -62,6 +62,7 @@ class ViewText:
 
 
 def view_text(statement: Statement) -> ViewText:
+    """The query, columns and comment of a CREATE VIEW; an error if it has no AS."""
     found = [token for token in tokens(statement.text) if token.start >= statement.after_name]
     outer = list(outer_tokens(found))
     columns: list[str] = []
@@ -87,7 +88,7 @@ def view_text(statement: Statement) -> ViewText:
 
 
 def text_after(statement: Statement, *words: str) -> str:
-    """The text that follows a run of words after the statement's name, to its end."""
+    """The text from a run of words after the statement's name to its end; an error if they are missing."""
     outer = [token for token in outer_tokens(tokens(statement.text)) if token.start >= statement.after_name]
     for index in range(len(outer) - len(words)):
         if tuple(token.text.upper() for token in outer[index : index + len(words)]) == words:
@@ -96,7 +97,7 @@ def text_after(statement: Statement, *words: str) -> str:
 
 
 def string_after(statement: Statement, word: str) -> str:
-    """The string literal that follows a word after the statement's name."""
+    """The string that follows a word after the statement's name; an error if there is none."""
     outer = [token for token in outer_tokens(tokens(statement.text)) if token.start >= statement.after_name]
     for token, after in pairwise(outer):
         if token.text.upper() == word and not is_string(token) and is_string(after):

@@ -48,7 +48,7 @@ _BEFORE_A_NAME = {
     "WITH",
     "EVOLUTION",
 }
-# What changes nothing on disk, besides queries.
+# Statements that change nothing on disk, besides queries.
 _OF_THE_SESSION = {"SET", "RESET", "USE", "DECLARE", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "ADD"}
 _A_QUERY = {"SELECT", "VALUES", "FROM"}
 _TEMPORARY = {"TEMPORARY", "TEMP", "GLOBAL"}
@@ -58,7 +58,7 @@ _OBJECTS = {"TABLE", "VIEW", "SCHEMA", "DATABASE", "NAMESPACE", "FUNCTION"}
 
 @dataclass(frozen=True)
 class Statement:
-    """The little that must be known of a statement before Spark reads it."""
+    """A statement's verb, target and own words, as they are known before Spark reads it."""
 
     text: str
     verb: str
@@ -66,14 +66,14 @@ class Statement:
     object: str | None = None
     """For CREATE, DROP and ALTER: TABLE, VIEW, SCHEMA; None otherwise."""
     parts: tuple[str, ...] = ()
-    """The dotted name of what it writes, as written."""
+    """The dotted name of the relation or schema that it writes, as written."""
     temporary: bool = False
     before: tuple[str, ...] = ()
     """Its words before that name, in capitals."""
     after: tuple[str, ...] = ()
-    """Its own words after that name, outside of quotes and parentheses: those of a query in it are not its own."""
+    """Its own words after that name, in capitals, without quotes, parentheses, and the words of an embedded query."""
     after_name: int = 0
-    """Where the text goes on after that name."""
+    """The position in the text after that name."""
 
     @property
     def is_query(self) -> bool:
@@ -85,12 +85,12 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Whether it is known to change nothing on disk: a script, or a command that is new, is not."""
+        """Whether it is known to change nothing on disk; False for a script, or for a command that is new."""
         return self.is_query or self.verb in _OF_THE_SESSION or (self.verb == "CREATE" and self.temporary)
 
     @property
     def target(self) -> Name | None:
-        """The relation that it writes, where that is one of the lake's: a name of another catalog is not."""
+        """The relation that it writes, if it is the lake's; None for a name of another catalog."""
         if self.verb in ("CREATE", "DROP", "ALTER") and self.object not in ("TABLE", "VIEW"):
             return None
         parts = in_lake(self.parts, 2)
@@ -98,13 +98,13 @@ class Statement:
 
     @property
     def schema(self) -> str | None:
-        """For CREATE, DROP and ALTER SCHEMA: its name, where it is one of the lake's."""
+        """For CREATE, DROP and ALTER SCHEMA: the schema's name, if it is the lake's."""
         parts = in_lake(self.parts, 1) if self.object in _SCHEMAS else None
         return None if parts is None else parts[0]
 
 
 def read(text: str) -> Statement:
-    """What kind of statement this is, and what it writes."""
+    """The kind of a statement, and the relation that it writes."""
     found = tokens(text)
     if not found:
         return Statement(text, verb=_first_word(text))
@@ -146,7 +146,7 @@ def read(text: str) -> Statement:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a SHOW lists, as far as it is the lake's."""
+    """The part of the lake that a SHOW lists."""
 
     schemas: bool = False
     relations_of: str | None = None
@@ -154,7 +154,7 @@ class Shown:
 
 
 def shown(text: str) -> Shown:
-    """What a SHOW is about.
+    """The part of the lake that a SHOW lists.
 
     >>> shown("show tables in silver like 'a*'"), shown("show schemas")
     (Shown(schemas=False, relations_of='silver'), Shown(schemas=True, relations_of=None))
@@ -178,7 +178,7 @@ def _clauses(text: str, outer: list[Token], begin: int) -> Iterator[Token]:
         if token.start < begin or is_string(token) or text[token.start] == "`":
             continue
         word = token.text.upper()
-        # VERSION AS OF goes on.
+        # AS in VERSION AS OF begins no query.
         if word in _A_QUERY or (word == "AS" and last not in ("VERSION", "TIMESTAMP")):
             return
         yield token

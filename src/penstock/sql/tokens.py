@@ -20,7 +20,7 @@ OPENING, CLOSING = {"(", "[", "{"}, {")", "]", "}"}
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a text; none where sqlglot can't read it."""
+    """The tokens of a text; none if sqlglot can't read it."""
     found = list(_tokenize(text) or ())
     # sqlglot keeps the rest of a command (OPTIMIZE, SHOW, …) as one string: read that on its own.
     if len(found) == 2 and is_string(found[1]) and kind_of(found[0]) != "SELECT":
@@ -50,8 +50,8 @@ def _moved(token: Token, offset: int) -> Token:
 
 @lru_cache(maxsize=32)
 def _tokenize(text: str) -> tuple[Token, ...] | None:
-    """A statement is looked at half a dozen times on its way: its tokens are made once, and not to be changed."""
-    # Not imported above: it takes half a second, and a run with nothing to do reads no SQL.
+    """The tokens of a text, cached because a statement is read half a dozen times on its way; do not change them."""
+    # Imported here, because it takes half a second and a run with nothing to do reads no SQL.
     from sqlglot import tokenize
     from sqlglot.errors import SqlglotError
 
@@ -62,7 +62,7 @@ def _tokenize(text: str) -> tuple[Token, ...] | None:
 
 
 def outer_tokens(found: list[Token]) -> Iterator[Token]:
-    """The tokens outside of parentheses, the parentheses included."""
+    """The tokens outside of parentheses, and the outer parentheses themselves."""
     depth = 0
     for token in found:
         string = is_string(token)
@@ -107,7 +107,7 @@ def statements(text: str) -> list[str]:
 
 
 def mentioned(text: str) -> set[tuple[str, str]]:
-    """The first two parts of every dotted name in a text, after the lake's own catalog: the lake knows its relations.
+    """The first two parts of every dotted name in a text, without the lake's own catalog; the lake knows its relations.
 
     >>> sorted(mentioned("select o.id from silver.orders o join other.silver.items -- not.this"))
     [('o', 'id'), ('other', 'silver'), ('silver', 'orders')]
@@ -129,7 +129,7 @@ def mentioned(text: str) -> set[tuple[str, str]]:
 
 
 def parameters(text: str, name: str) -> list[tuple[int, int]]:
-    """Where `@name` stands in a text."""
+    """The start and end of each `@name` in a text."""
     return [
         (at.start, word.end + 1)
         for at, word in pairwise(tokens(text))
@@ -149,7 +149,7 @@ def bind(text: str, name: str, relation: str) -> str:
 
 
 def selected(text: str) -> list[str] | None:
-    """The names of a query's columns, in lower case; None where only Spark can tell.
+    """The names of a query's columns, in lower case; None if only Spark knows them.
 
     >>> selected("select id, upper(name) as Name from t"), selected("select * from t")
     (['id', 'name'], None)
