@@ -25,6 +25,14 @@ PROFILE = (
     Key("session.master", "A Spark master.", values.text, (), default="local[*]"),
     Key("session.remote", "A Spark Connect server. Not supported yet: it is an error.", values.text, ()),
     Key(
+        "session.fast_start",
+        "Whether Spark starts with penstock's shortcuts ([performance.md](performance.md#starting-spark)); `false` "
+        "starts it as Spark's own script does.",
+        values.flag,
+        (),
+        default=True,
+    ),
+    Key(
         "session.memory",
         "The heap of the Spark driver, e.g. `4g`.",
         values.memory,

@@ -13,7 +13,7 @@ from penstock.errors import NotFound, PenstockError, UnsupportedTable
 from penstock.lake import leftovers, object_store
 from penstock.lake.relations import LINK_FILE, VIEW_FILE, Link, Relation, View, digest
 from penstock.secrets import redact, remember, remember_environment
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.sql.names import Name, check_part, is_part
 from penstock.storage import Storage, files_at, given_location, is_uri, join, normalize
 

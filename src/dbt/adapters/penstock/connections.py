@@ -23,7 +23,8 @@ from penstock.api import Lake
 from penstock.errors import PenstockError, StatementError, from_spark
 from penstock.secrets import scrub
 from penstock.spark.runner import Result, Runner
-from penstock.sql.statement import read, statements
+from penstock.sql.statement import read
+from penstock.sql.tokens import statements
 from penstock.storage import given_location
 
 if TYPE_CHECKING:

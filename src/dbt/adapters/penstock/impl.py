@@ -30,7 +30,7 @@ from penstock.lake import locations
 from penstock.protocol import schema as table_columns
 from penstock.sql import quoting
 from penstock.sql.names import check_part
-from penstock.sql.statement import statements
+from penstock.sql.tokens import statements
 
 if TYPE_CHECKING:
     import agate

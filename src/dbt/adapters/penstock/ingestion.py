@@ -18,7 +18,7 @@ from dbt.adapters.penstock.engine import EngineAdapter
 from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock.sql.names import Name
-from penstock.sql.statement import bind
+from penstock.sql.tokens import bind
 
 if TYPE_CHECKING:
     from penstock.files import FileSource, Listings

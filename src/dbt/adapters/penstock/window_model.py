@@ -12,7 +12,7 @@ from jinja2 import nodes
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
 from penstock.files import FileSource, Listings, Model
 from penstock.sql import quoting
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.storage import given_location
 from penstock.windows import DatedPath, FileSelect, Outcome, Request, Target, Window, WindowSettings
 
