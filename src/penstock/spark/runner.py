@@ -34,6 +34,7 @@ from penstock.spark.backend import Result
 from penstock.spark.catalog import Catalog, catalog_of
 from penstock.spark.internals.jvm import java_class
 from penstock.spark.internals.transaction import Transaction
+from penstock.spark.reading.options import ReadOptions
 from penstock.spark.schema import of_frame
 from penstock.sql import statement as sql
 from penstock.sql.names import Name, check_for_spark
@@ -42,6 +43,8 @@ from penstock.storage import given_location, hadoop_uri, is_uri, normalize
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+    from penstock.spark.reading.frames import Frames
 
 log = logger("penstock.runner")
 Outcome = TypeVar("Outcome")
@@ -134,6 +137,12 @@ class Runner:
     def query(self, text: str) -> DataFrame:
         """A query as Spark takes it apart, with the names that it needs attached; nothing runs yet."""
         return self._resolving(text)
+
+    def frames(self, options: ReadOptions) -> Frames:
+        """Makes DataFrames of files, read by these options."""
+        from penstock.spark.reading.frames import Frames
+
+        return Frames(self.spark, self.place, options)
 
     def table(self, name: Name) -> DataFrame:
         self._catalog.attach(self.spark, self.lake, [name])

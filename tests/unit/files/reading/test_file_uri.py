@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.files.query import Model
+from penstock.files.query import FileQuery
 
 KEPT = [
     "select id, source_file_uri from @data",
@@ -41,15 +41,15 @@ CHANGED = [
 
 @pytest.mark.parametrize("select", KEPT)
 def test_a_select_that_takes_it_as_it_is(select: str) -> None:
-    assert Model.read(select).changes_file_uri is None
+    assert FileQuery.read(select).changes_file_uri is None
 
 
 @pytest.mark.parametrize(("select", "part"), CHANGED)
 def test_a_select_that_makes_it_of_something_else(select: str, part: str) -> None:
-    assert part in (Model.read(select).changes_file_uri or "")
+    assert part in (FileQuery.read(select).changes_file_uri or "")
 
 
 def test_a_union_that_cannot_be_parsed_is_not_trusted() -> None:
     select = "select v:a.b::int as id, source_file_uri from @data"
-    assert Model.read(select).changes_file_uri is None
-    assert "UNION" in (Model.read(f"{select} union all {select}").changes_file_uri or "")
+    assert FileQuery.read(select).changes_file_uri is None
+    assert "UNION" in (FileQuery.read(f"{select} union all {select}").changes_file_uri or "")
