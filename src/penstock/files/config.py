@@ -50,7 +50,7 @@ class FileSource:
     on_rewritten_file: str = "fail"
     on_bad_file: str = "fail"
     on_moved_root: str = "fail"
-    """What a new root with files that were ingested from another root means: an error, the same files, or new files."""
+    """Whether a new root with files that were ingested from another root is an error, or has the same, or new files."""
     rescued_data_column: str | None = None
     on_schema_change: str = IGNORE
     roots_as_written: tuple[str, ...] = field(default=(), metadata={"is_key": False})

@@ -108,17 +108,17 @@ class Landing:
             from_names = [name for name, files in same.items() if files]
             if not from_names or self._source.on_moved_root == "ingest":
                 continue
-            what = f"{count(sum(same.values()), 'file')} below {root} were already ingested from {' and '.join(from_names)}"
+            what = f"Already ingested from {' and '.join(from_names)}: {count(sum(same.values()), 'file')} below {root}"
             if self._source.on_moved_root == "fail":
                 raise PenstockError(
-                    f"{what}: they have the same paths, times and sizes, so the folder was moved or copied",
+                    f"{what}, with the same paths, times and sizes; so the folder was moved or copied",
                     where=str(self._name),
                     fix="Set `on_moved_root: accept` if it was moved (the files are not ingested again), or "
                     "`on_moved_root: ingest` to ingest them as new files.",
                 )
             if len(from_names) > 1:
                 raise PenstockError(
-                    f"{what}: one root can't replace several roots",
+                    f"{what}; one root can't replace several roots",
                     where=str(self._name),
                     fix="Keep a folder for each root, or set `on_moved_root: ingest` to ingest all files as new files.",
                 )

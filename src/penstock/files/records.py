@@ -1,4 +1,4 @@
-"""What plans and compactions have in common: the tables of files, and the schema in the header."""
+"""The parts that plans and compactions share: the tables of files, and the schema in the header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of batches did: its report, a line for each batch, warnings, and the table's summary."""
+"""The report of a run of batches: for callers, and a line for each batch in the log."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Batch:
 
 @dataclass
 class IngestReport(Report):
-    """What a run did."""
+    """The outcome of a run."""
 
     batches: list[Batch] = field(default_factory=list)
     skipped: int = 0

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from penstock.protocol.plan import properties_of
 from penstock.protocol.run import run_job
 from penstock.spark.reading.file_schema import FileSchema
 from penstock.sql.names import Name
+from tests.s3_server import S3, serve
 
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 
@@ -167,3 +169,9 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
+
+
+@pytest.fixture
+def s3() -> Iterator[S3]:
+    with serve() as server:
+        yield server

@@ -40,7 +40,7 @@ def test_data_is_bound_and_the_rest_is_left_alone(before, after):
         ("declare x int", 1, 1, "scripting"),
     ],
 )
-def test_what_is_not_one_select_is_refused_with_its_place(text, line, column, says):
+def test_what_is_not_one_select_is_rejected_with_its_position(text, line, column, says):
     with pytest.raises(PenstockError, match=f"Line {line}, column {column}: .*{says}"):
         FileQuery.read(text)
 

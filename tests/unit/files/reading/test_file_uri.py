@@ -1,55 +1,75 @@
-"""Whether a SELECT keeps `source_file_uri`, by which the earlier rows of a rewritten file are found."""
+"""The check of `source_file_uri` with Spark's answer: whether a column keeps its metadata."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from penstock import PenstockError
 from penstock.files.query import FileQuery
-
-KEPT = [
-    "select id, source_file_uri from @data",
-    "select id, SOURCE_FILE_URI from @data",
-    "select *, source_file_uri from @data",
-    "select d.id, d.source_file_uri as source_file_uri from @data d join names n on n.id = d.id",
-    "with d as (select *, source_file_uri from @data) select * from (select * from d where id > 1) e",
-    "select source_file_uri, count(*) as n from @data group by source_file_uri",
-    "select id, upper(source_file_uri) as place, source_file_uri from @data",
-    "select id, source_file_uri from @data where a union all select id, source_file_uri from @data where b",
-    "with d as (select *, source_file_uri from @data) (select * from d) union all (select * from d)",
-    "select id from @data union all select id + 1 from @data",
-    "select id, 'source_file_uri' as text from @data",
-    "select id from @data",
-]
-CHANGED = [
-    ("select id, upper(source_file_uri) as source_file_uri from @data", "UPPER(source_file_uri) AS source_file_uri"),
-    ("select id, path as Source_File_Uri from @data", "path AS Source_File_Uri"),
-    ("select id, max(source_file_uri) source_file_uri from @data group by id", "MAX(source_file_uri)"),
-    ("select id, null as source_file_uri from @data", "NULL AS source_file_uri"),
-    ("with d as (select lower(source_file_uri) as source_file_uri from @data) select * from d", "LOWER"),
-    ("select * from (select cast(source_file_uri as string) as source_file_uri from @data)", "CAST"),
-    ("select * from (select id, path from @data) as t(id, source_file_uri)", "the column list of t"),
-    ("with t(id, source_file_uri) as (select id, path from @data) select * from t", "the column list of t"),
-    ("select id, source_file_uri from @data union all select id, 'x' from @data", "a UNION"),
-    ("select source_file_uri, id from @data union all select id, source_file_uri from @data", "a UNION"),
-    ("select *, source_file_uri from @data union all select *, path from @data", "a UNION"),
-    (
-        "select id, source_file_uri from @data union (select 1, 'x' union all select id, source_file_uri from @data)",
-        "a UNION",
-    ),
-]
+from penstock.files.reading.file_uri import FileUriCheck
+from penstock.spark.reading.file_schema import FileSchema
 
 
-@pytest.mark.parametrize("select", KEPT)
-def test_a_select_that_takes_it_as_it_is(select: str) -> None:
-    assert FileQuery.read(select).changes_file_uri is None
+class FakeSpark:
+    """Answers with one column that has this metadata."""
+
+    def __init__(self, metadata: dict[str, Any], name: str = "Source_File_Uri") -> None:
+        self.fields = [SimpleNamespace(name=name, metadata=metadata)]
+        self.views: list[str] = []
+        self.parsed = 0
+
+    def empty(self, schema, virtual, metadata):
+        return None
+
+    def as_view(self, frame):
+        self.views.append("view")
+        return "view"
+
+    def drop_view(self, name):
+        self.views.remove(name)
+
+    def select(self, query):
+        self.parsed += 1
+        return SimpleNamespace(schema=SimpleNamespace(fields=self.fields))
+
+    def check(self, text: str, *names: str, times: int = 1) -> None:
+        check = FileUriCheck(FileQuery.read(text), self, self.select, "bronze.events")  # type: ignore[arg-type]
+        schema = FileSchema({"type": "struct", "fields": [{"name": name} for name in names]})
+        for _ in range(times):
+            check.check(self, schema)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("select", "part"), CHANGED)
-def test_a_select_that_makes_it_of_something_else(select: str, part: str) -> None:
-    assert part in (FileQuery.read(select).changes_file_uri or "")
+TAKEN = {"penstock.from_files": True}
 
 
-def test_a_union_that_cannot_be_parsed_is_not_trusted() -> None:
-    select = "select v:a.b::int as id, source_file_uri from @data"
-    assert FileQuery.read(select).changes_file_uri is None
-    assert "UNION" in (FileQuery.read(f"{select} union all {select}").changes_file_uri or "")
+def test_a_column_that_keeps_its_metadata_passes_once_for_a_schema() -> None:
+    spark = FakeSpark(TAKEN)
+    spark.check("select id, source_file_uri from @data", "id", times=3)
+    assert spark.parsed == 1
+    assert spark.views == []
+
+
+def test_a_select_without_the_column_passes() -> None:
+    FakeSpark({}, name="id").check("select id from @data", "id")
+
+
+def test_a_column_that_lost_its_metadata_is_an_error() -> None:
+    spark = FakeSpark({})
+    with pytest.raises(PenstockError, match=r"does not take it from @data as it is \(bronze\.events\)"):
+        spark.check("select *, source_file_uri from @data", "id")
+    assert spark.views == []
+
+
+def test_files_with_a_column_of_that_name_are_an_error() -> None:
+    with pytest.raises(PenstockError, match="the files have a column of their own"):
+        FakeSpark(TAKEN).check("select source_file_uri from @data", "SOURCE_FILE_URI")
+
+
+def test_a_text_that_computes_it_is_an_error_before_spark_parses_it() -> None:
+    spark = FakeSpark(TAKEN)
+    with pytest.raises(PenstockError, match=r"computes it from something else: LOWER"):
+        spark.check("select lower(source_file_uri) as source_file_uri from @data")
+    assert spark.parsed == 0
