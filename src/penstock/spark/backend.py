@@ -15,6 +15,7 @@ from penstock.delta.commit_metrics import CommitMetrics
 from penstock.delta.layout import Layout
 from penstock.delta.table import Column, Table
 from penstock.lake.relations import Relation, View
+from penstock.spark.reading.options import ReadOptions
 from penstock.sql.names import Name
 from penstock.sql.statement import Statement
 
@@ -22,10 +23,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
     from penstock.spark.internals.transaction import Transaction
+    from penstock.spark.reading.frames import Frames
 else:
-    DataFrame = DataFrameReader = DataFrameWriter = SparkSession = Transaction = Any
+    DataFrame = DataFrameReader = DataFrameWriter = Frames = SparkSession = Transaction = Any
 
-__all__ = ["Backend", "DataFrame", "DataFrameReader", "DataFrameWriter", "Result", "SparkSession", "Transaction"]
+__all__ = [
+    "Backend",
+    "DataFrame",
+    "DataFrameReader",
+    "DataFrameWriter",
+    "Frames",
+    "Result",
+    "SparkSession",
+    "Transaction",
+]
 
 T = TypeVar("T")
 
@@ -54,6 +65,9 @@ class Backend(Protocol):
 
     def table(self, name: Name) -> DataFrame:
         """A relation of the lake."""
+
+    def frames(self, options: ReadOptions) -> Frames:
+        """Makes DataFrames of files, read by these options."""
 
     def columns_of(self, text: str) -> list[Column]:
         """The columns of a query, without running it."""

@@ -24,6 +24,7 @@ from penstock.spark.internals.hadoop import escaped
 from penstock.spark.internals.transaction import Transaction
 from penstock.spark.job_group import JobGroup
 from penstock.spark.lake_statements import run_by_lake
+from penstock.spark.reading.options import ReadOptions
 from penstock.spark.resolution import attach_shown, check_view, resolve
 from penstock.spark.retry import retrying
 from penstock.spark.schema import of_frame
@@ -35,6 +36,8 @@ from penstock.storage import hadoop_uri, is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+    from penstock.spark.reading.frames import Frames
 
 T = TypeVar("T")
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -121,6 +124,12 @@ class Runner:
                     attach_shown(self.spark, self.lake, text)
                 result.frame = self.query(text)
         return result
+
+    def frames(self, options: ReadOptions) -> Frames:
+        """Makes DataFrames of files, read by these options."""
+        from penstock.spark.reading.frames import Frames
+
+        return Frames(self.spark, self.place, options)
 
     def create_table(self, name: Name, query: str, layout: Layout, conf: Mapping[str, str]) -> None:
         """Create or replace a table by a query's rows, in one commit; `conf` holds for this statement alone."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -16,10 +15,11 @@ import pyarrow.compute as pc
 from penstock.config.keys import SIZES
 from penstock.delta.schema_changes import IGNORE
 from penstock.errors import NotFound, PenstockError
-from penstock.files import FileSource, Listings, Model
-from penstock.files.reading import rescue
-from penstock.files.reading.frame import Frames, Shape, format_of
+from penstock.files import FileQuery, FileSource, Listings
+from penstock.files.reading import rescued as rescued_column
+from penstock.files.reading.options import format_of, read_options
 from penstock.files.source import matching
+from penstock.spark.reading.file_schema import FileSchema
 from penstock.sql import quoting
 from penstock.sql import tokens as sql
 from penstock.sql.names import Name
@@ -30,7 +30,7 @@ from penstock.windows.window import Window, after, floor, plain
 
 if TYPE_CHECKING:
     from penstock.lake.folder import LakeFolder
-    from penstock.spark.backend import Backend, DataFrame
+    from penstock.spark.backend import Backend, DataFrame, Frames
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class FileSelect:
         self,
         lake: LakeFolder,
         runner: Backend,
-        model: Model,
+        model: FileQuery,
         source: FileSource,
         path: DatedPath | None,
         settings: WindowSettings,
@@ -137,11 +137,11 @@ class FileSelect:
             return known
         format = (known or {}).get("format") or format_of(paths, self._source)
         frames = self._frames(format)
-        before = None if known is None else Shape(known["schema"], tuple(known["folders"]))
-        shape = frames.given() or before
-        if shape is None or (frames.given() is None and self._source.on_schema_change != IGNORE):
+        before = None if known is None else FileSchema(known["schema"], tuple(known["folders"]))
+        shape = frames.declared() or before
+        if shape is None or (frames.declared() is None and self._source.on_schema_change != IGNORE):
             shape = frames.infer(paths, before)
-        return {"format": format, "schema": shape.schema, "folders": list(shape.folders)}
+        return {"format": format, "schema": shape.struct, "folders": list(shape.folders)}
 
     def is_empty(self, window: Window) -> bool:
         return not self._paths(self._files(window))
@@ -152,21 +152,22 @@ class FileSelect:
     def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
         assert shape is not None
         frames = self._frames(shape["format"])
-        read = Shape(shape["schema"], tuple(shape["folders"]))
+        read = FileSchema(shape["schema"], tuple(shape["folders"]))
         frame = self._frame(frames, read, self._files(window))
         found = next((field for field in frame.schema.fields if field.name.lower() == self._event_time), None)
         filtered, rescued = self._folders_are_windows, self._source.rescued_data_column
         if found is not None and not filtered:
             inside = bounds.inside(found.name, found.dataType.simpleString(), window)
-            frame = frame.where(inside if rescued is None else rescue.placed(inside, found.name, rescued))
+            frame = frame.where(
+                inside if rescued is None else rescued_column.inside_or_raise(inside, found.name, rescued)
+            )
             filtered = True
-        view = f"penstock_data_{uuid.uuid4().hex}"
-        frame.createOrReplaceTempView(view)
+        view = frames.as_view(frame)
         text = self._model.bind(view)
         columns = [column.name for column in self._runner.columns_of(text)]
         text = self._model.once(text, columns) or text
         try:
-            rescue.check_selected(rescued, columns, ", ".join(self._source.source_roots))
+            rescued_column.check_selected(rescued, columns, ", ".join(self._source.source_roots))
         except PenstockError:
             self._forget(view)
             raise
@@ -191,21 +192,19 @@ class FileSelect:
     def same_as(self, other: Select) -> bool:
         return isinstance(other, FileSelect) and self._model.text == other._model.text
 
-    def _frame(self, frames: Frames, shape: Shape, dated: list[Dated]) -> DataFrame:
+    def _frame(self, frames: Frames, shape: FileSchema, dated: list[Dated]) -> DataFrame:
         if not self._with_date or not dated:
-            return frames.frame(self._paths(dated), shape, self._model.virtual)
-        from pyspark.sql import functions as F
-
+            return frames.rows(self._paths(dated), shape, self._model.virtual)
         assert self._path is not None
         parts = []
         for item in dated:
             text = item.moment.strftime("%Y-%m-%d" if self._path.type == "date" else "%Y-%m-%d %H:%M:%S+00:00")
-            value = F.lit(text).cast(self._path.type)
-            parts.append(frames.frame(self._paths([item]), shape, self._model.virtual).withColumn(DATE, value))
+            rows = frames.rows(self._paths([item]), shape, self._model.virtual)
+            parts.append(frames.with_literal(rows, DATE, text, self._path.type))
         return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
 
     def _frames(self, format: str) -> Frames:
-        return Frames(self._runner, self._source, format)
+        return self._runner.frames(read_options(self._source, format))
 
     def _files(self, window: Window) -> list[Dated]:
         """What there is to read: neither empty files nor those that may still be written."""

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from penstock import PenstockError
 from penstock.delta.table import MARK, Table
-from penstock.files import ledger
+from penstock.files import tidying
 from penstock.protocol.plan import FORMAT
 from penstock.protocol.run import run_job
 from tests.unit.files.test_protocol import Crash, at_step
@@ -448,7 +448,7 @@ def test_a_killed_claim_is_finished(shop):
 
 def test_a_large_plan_is_compacted_by_itself(shop, monkeypatch):
     """A first run may record a million files that came before `starting_timestamp`: in one plan, so that none is lost."""
-    monkeypatch.setattr(ledger, "_LARGE", 3)
+    monkeypatch.setattr(tidying, "_LARGE", 3)
     for _ in range(5):
         shop.land(at=1_600_000_000)
     shop.expected.clear()

@@ -398,7 +398,7 @@ def test_a_restore_past_our_last_commit_is_refused(shop):
 
 def test_a_root_that_is_not_there_stops_the_run(shop):
     shop.land()
-    with pytest.raises(PenstockError, match="no such source root"):
+    with pytest.raises(PenstockError, match="source root does not exist"):
         shop.run(source_roots=[str(shop.landing), "/not/there"])
     assert not shop.table.exists()
 

@@ -10,7 +10,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from jinja2 import nodes
 
 from dbt.adapters.penstock.connections import PenstockAdapterResponse
-from penstock.files import FileSource, Listings, Model
+from penstock.files import FileQuery, FileSource, Listings
 from penstock.sql import quoting
 from penstock.sql import tokens as sql
 from penstock.storage import given_location
@@ -101,7 +101,7 @@ def file_select(target: Target, text: str, source: FileSource, base: str | None,
     return FileSelect(
         target.lake,
         target.runner,
-        Model.read(text, str(target.name)),
+        FileQuery.read(text, str(target.name)),
         source,
         None if given is None else DatedPath(given_location(given, base, key="source_path")),
         target.settings,

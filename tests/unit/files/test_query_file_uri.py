@@ -1,10 +1,10 @@
-"""Whether a SELECT keeps `source_file_uri`, by which the earlier rows of a rewritten file are found."""
+"""Whether the text of a SELECT keeps `source_file_uri`, by which the earlier rows of a rewritten file are found."""
 
 from __future__ import annotations
 
 import pytest
 
-from penstock.files.query import Model
+from penstock.files.query import FileQuery
 
 KEPT = [
     "select id, source_file_uri from @data",
@@ -13,7 +13,7 @@ KEPT = [
     "select d.id, d.source_file_uri as source_file_uri from @data d join names n on n.id = d.id",
     "with d as (select *, source_file_uri from @data) select * from (select * from d where id > 1) e",
     "select source_file_uri, count(*) as n from @data group by source_file_uri",
-    "select id, upper(source_file_uri) as place, source_file_uri from @data",
+    "select id, upper(source_file_uri) as upper_uri, source_file_uri from @data",
     "select id, source_file_uri from @data where a union all select id, source_file_uri from @data where b",
     "with d as (select *, source_file_uri from @data) (select * from d) union all (select * from d)",
     "select id from @data union all select id + 1 from @data",
@@ -41,15 +41,15 @@ CHANGED = [
 
 @pytest.mark.parametrize("select", KEPT)
 def test_a_select_that_takes_it_as_it_is(select: str) -> None:
-    assert Model.read(select).changes_file_uri is None
+    assert FileQuery.read(select).changes_file_uri is None
 
 
 @pytest.mark.parametrize(("select", "part"), CHANGED)
-def test_a_select_that_makes_it_of_something_else(select: str, part: str) -> None:
-    assert part in (Model.read(select).changes_file_uri or "")
+def test_a_select_that_computes_it_from_something_else(select: str, part: str) -> None:
+    assert part in (FileQuery.read(select).changes_file_uri or "")
 
 
 def test_a_union_that_cannot_be_parsed_is_not_trusted() -> None:
     select = "select v:a.b::int as id, source_file_uri from @data"
-    assert Model.read(select).changes_file_uri is None
-    assert "UNION" in (Model.read(f"{select} union all {select}").changes_file_uri or "")
+    assert FileQuery.read(select).changes_file_uri is None
+    assert "UNION" in (FileQuery.read(f"{select} union all {select}").changes_file_uri or "")
