@@ -180,7 +180,7 @@ def test_a_plan_that_was_made_by_the_text_alone_is_run_as_spark_sees_it(c):
 
 def test_a_run_without_changes_asks_nothing(c, monkeypatch):
     c.merge("select id, mean(n) as m from {s}.c group by id")
-    monkeypatch.setattr("penstock.changes.job.facts", lambda query: pytest.fail("it was asked"))
+    monkeypatch.setattr("penstock.changes.preparation.facts", lambda query: pytest.fail("it was asked"))
     assert c.merge("select id, mean(n) as m from {s}.c group by id").nothing_new
 
 
