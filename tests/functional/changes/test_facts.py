@@ -95,6 +95,7 @@ def test_unstable_functions_are_refused_at_the_first_run(c, select):
                 wrong.append(f"{call}: {error}")
     assert wrong == []
     assert c.lake.find(Name.parse(c.target)) is None, "nothing was written"
+    assert not c.path().exists(), "not even a plan"
 
 
 def test_a_sketch_that_throws_dice_is_refused(c):
