@@ -143,10 +143,12 @@ class Preparation:
                 job.warn,
             )
         except StatementError:
-            if not self._has_changed(state):
+            if not self._has_other_columns(state):
                 raise
             return None  # another run has changed the same columns first
-        return None if self._has_changed(state) else columns
+        return None if self._has_other_columns(state) else columns
 
-    def _has_changed(self, state: State) -> bool:
-        return self._job.journal.state(check=False).version != state.version
+    def _has_other_columns(self, state: State) -> bool:
+        """Whether the table's columns were changed since the state was read."""
+        assert state.table is not None
+        return self._job.lake.columns(self._job.name) != state.table.columns
