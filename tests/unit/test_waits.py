@@ -40,12 +40,12 @@ def test_jars_that_do_not_arrive_are_an_error(tmp_path: Path, monkeypatch: pytes
 
 _ENDS = {
     # Work of this process in other threads: each ends, or is cancelled, as the work itself does.
-    ("changes/job.py", "result"),
     ("files/source.py", "result"),
     ("files/source.py", "wait"),
     ("files/batch.py", "result"),
     ("files/batch.py", "exception"),
     ("spark/internals/transaction.py", "result"),
+    ("spark/merge.py", "result"),
     # The thread that has claimed the pack closes it however it ends.
     ("windows/meeting.py", "wait"),
     # After a kill.

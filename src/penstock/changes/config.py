@@ -1,4 +1,4 @@
-"""The configuration of a model that follows changes, validated once, all errors in one message."""
+"""The config of a model that follows changes: validated once, with all errors in one message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.sql.names import Name
 
 @dataclass(frozen=True)
 class ChangeSource:
-    """What identifies a row, and which changes are followed how far.
+    """The key of a row, the followed sources, and how far a commit goes.
 
     >>> ChangeSource.from_mapping({"unique_key": "code"}).unique_key
     ('code',)
@@ -25,9 +25,9 @@ class ChangeSource:
 
     unique_key: tuple[str, ...]
     cdf_source: tuple[Name, ...] = ()
-    """The tables whose changes are followed; every Delta table that the model reads, when empty."""
+    """The tables whose changes are followed; if empty, every Delta table that the model reads."""
     cdf_max_versions: int | None = None
-    """At most so many versions of a source in one commit."""
+    """The number of versions of a source in one commit; None for all."""
     on_cdf_gap: str = "fail"
     on_schema_change: str = IGNORE
 
@@ -37,14 +37,14 @@ class ChangeSource:
 
     @classmethod
     def problems(cls, given: Mapping[str, Any]) -> list[str]:
-        """Everything that is wrong with these keys."""
+        """All errors in these keys."""
         return cls._read(given)[1]
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any], *, where: str | None = None) -> ChangeSource:
         values, problems = cls._read(given)
         if problems:
-            raise PenstockError("The config of this model is not right: " + "; ".join(problems), where=where)
+            raise PenstockError("The config of this model has errors: " + "; ".join(problems), where=where)
         return cls(**values)
 
     @classmethod
@@ -63,7 +63,7 @@ def _relations(value: Any) -> tuple[Name, ...]:
 
 
 _CHECKS = {name: keys.BY_NAME[name].check for name in ChangeSource.known()} | {
-    # A merge may name a column twice; here the key is compared with what the SQL groups by.
+    # A merge may name a column twice. Here the key is compared with the GROUP BY of the SQL.
     "unique_key": key_columns,
     "cdf_source": _relations,
 }

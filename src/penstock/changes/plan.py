@@ -1,4 +1,4 @@
-"""A window as it is written down before its data: from which version to which, for each source."""
+"""The plan of one commit: which versions of each source come in, and how."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from penstock.changes.version_range import Span
+from penstock.changes.version_range import VersionRange
 from penstock.errors import PenstockError
 from penstock.protocol.plan import FORMAT, check_header
 
@@ -21,44 +21,53 @@ class ChangePlan:
 
     number: int
     generation: int
-    spans: tuple[Span, ...]
+    ranges: tuple[VersionRange, ...]
     replace: bool = False
-    """Whether it makes the table, or makes it anew."""
+    """Whether it creates the table, or replaces it."""
     rows: bool = True
-    """Whether any row changes in it."""
+    """Whether any row of a source changes in it."""
     columns: bool = False
-    """Whether Spark is to look at the model's columns, though no row changes in it."""
+    """Whether the model may have other columns than the table, although no row changes."""
     whole: str = ""
-    """Why the model is computed as a whole, and compared with the table; nothing where it is not."""
+    """Why the model is computed as a whole and compared with the table; empty if it is not."""
     model: str = ""
     """A digest of the model's SQL."""
     built: str = ""
-    """A digest of the SQL that made the rows which this plan leaves unchanged."""
+    """A digest of the SQL that produced the rows this plan leaves unchanged."""
     key: tuple[str, ...] = ()
-    """The columns that tell its rows apart."""
+    """The key's columns."""
     ledger: str | None = None
-    """The table's life that it belongs to, or begins."""
+    """The life of the table that it belongs to, or begins."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
 
-    def position(self, *, void: bool) -> dict[str, Span]:
-        """Where each source stands after this plan, or still stands where it was cancelled."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether its commit only records that the versions are in: neither rows nor columns change."""
+        return not self.rows and not self.columns
+
+    def position(self, *, void: bool) -> dict[str, VersionRange]:
+        """How far each source is in after this plan; or before it, if the plan was cancelled."""
         return {
-            span.name: replace(span, end=span.start, commit=span.before) if void and span.start is not None else span
-            for span in self.spans
+            versions.name: replace(versions, end=versions.start, commit=versions.before)
+            if void and versions.start is not None
+            else versions
+            for versions in self.ranges
         }
 
     def made_by(self, *, void: bool) -> str:
-        """A digest of the SQL that all rows of the table were made by after this plan, or without it."""
+        """A digest of the SQL that produced all rows of the table; without this plan's rows, if it was cancelled."""
         return self.model if (self.replace or self.whole) and not void else self.built
 
     def __str__(self) -> str:
-        return ", ".join(str(span) for span in self.spans if not span.is_empty)
+        return ", ".join(str(versions) for versions in self.ranges if not versions.is_empty)
 
     def to_bytes(self) -> bytes:
+        # On disk the ranges are called `spans`, as in version 0.1.0.
+        fields = {"spans" if name == "ranges" else name: value for name, value in asdict(self).items()}
         content: Mapping[str, Any] = {
             "format_version": FORMAT,
             "kind": KIND,
-            **asdict(self),
+            **fields,
             "batchId": self.number - self.generation,
         }
         return json.dumps(content, indent=2, ensure_ascii=False).encode()
@@ -71,7 +80,7 @@ class ChangePlan:
             return cls(
                 number=number,
                 generation=content["generation"],
-                spans=tuple(Span(**span) for span in content["spans"]),
+                ranges=tuple(VersionRange(**versions) for versions in content["spans"]),
                 replace=content["replace"],
                 rows=content["rows"],
                 columns=content.get("columns", False),
@@ -84,7 +93,5 @@ class ChangePlan:
             )
         except (ValueError, KeyError, TypeError) as error:
             raise PenstockError(
-                f"This plan can't be read: {error}",
-                where=where,
-                fix="Run with --full-refresh to build the table anew.",
+                f"Cannot read this plan: {error}", where=where, fix="Run with --full-refresh to rebuild the table."
             ) from error

@@ -1,7 +1,7 @@
-"""The SELECT of a model that follows changes, with everything between it and its tables written out.
+"""The SELECT of a model that follows changes, with the views and CTEs between it and its tables written out.
 
-Views and CTEs become subqueries in the user's own words, and each place where a table is read becomes a place of its
-own: what is read there, at which version, is decided each time the model is bound.
+Views and CTEs become subqueries in the user's own words. Each read of a table becomes a numbered placeholder. `bind`
+replaces the placeholders by relations, so the same query can read its tables at different versions, or their changes.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
-from penstock.changes.incremental.clauses import closing
+from penstock.changes.clauses import closing
 from penstock.errors import NotFound, PenstockError
 from penstock.lake.relations import digest
 from penstock.sql import tokens as sql
@@ -26,13 +26,14 @@ from penstock.sql.quoting import quote
 if TYPE_CHECKING:
     from penstock.lake.folder import LakeFolder
 
-PLACE = "penstock_place_"
-_PLACES = re.compile(rf"\b{PLACE}(\d+)\b")
+PLACEHOLDER = "penstock_place_"
+"""Begins the name of a table read. It is part of the digests in plans on disk, so it never changes."""
+_PLACEHOLDERS = re.compile(rf"\b{PLACEHOLDER}(\d+)\b")
 
 
 @dataclass(frozen=True)
-class Place:
-    """One place in a model's SQL where a table of the lake is read."""
+class TableRead:
+    """One read of a table of the lake in a model's SQL. A table that is read twice has two."""
 
     name: Name
     location: str
@@ -40,72 +41,81 @@ class Place:
 
 
 @dataclass(frozen=True)
-class ChangeModel:
-    """A SELECT over places."""
+class ChangeQuery:
+    """A SELECT over table reads."""
 
     text: str
-    places: tuple[Place, ...]
+    reads: tuple[TableRead, ...]
     reads_files: bool = False
-    """Whether it also reads raw files, or a table at a version that it names itself."""
+    """Whether it also reads raw files, or a table at a version that its SQL names."""
 
     @classmethod
-    def read(cls, lake: LakeFolder, text: str, target: Name) -> ChangeModel:
-        """Refuse, before anything is started, what can't be taken apart."""
+    def read(cls, lake: LakeFolder, text: str, target: Name) -> ChangeQuery:
+        """The query of a model's SQL; an error if its changes cannot be followed. No JVM starts."""
         expansion = _Expansion(lake, target)
         expanded = expansion.expand(text.strip().rstrip(";"), (), str(target))
-        # A CTE's own places are not read, only those of its copies.
-        used = [int(number) for number in _PLACES.findall(expanded)]
-        renumbered = _PLACES.sub(lambda found: f"{PLACE}{used.index(int(found.group(1)))}", expanded)
+        # The reads of a CTE's own text are not used, only those of its copies.
+        used = [int(number) for number in _PLACEHOLDERS.findall(expanded)]
+        renumbered = _PLACEHOLDERS.sub(lambda found: f"{PLACEHOLDER}{used.index(int(found.group(1)))}", expanded)
         tables = parse(renumbered, str(target)).find_all(exp.Table)
-        others = any(isinstance(table.this, exp.Identifier) and not table.name.startswith(PLACE) for table in tables)
-        return cls(renumbered, tuple(expansion.places[number] for number in used), others)
+        others = any(
+            isinstance(table.this, exp.Identifier) and not table.name.startswith(PLACEHOLDER) for table in tables
+        )
+        return cls(renumbered, tuple(expansion.reads[number] for number in used), others)
 
     def bind(self, relations: Sequence[str]) -> str:
-        """The SQL that reads these relations, one for each place."""
-        return _PLACES.sub(lambda found: relations[int(found.group(1))], self.text)
+        """The SQL over these relations, one for each table read."""
+        return _PLACEHOLDERS.sub(lambda found: relations[int(found.group(1))], self.text)
+
+    def with_text(self, text: str) -> ChangeQuery:
+        """Another text over the same table reads."""
+        return replace(self, text=text)
 
     @property
     def digest(self) -> str:
-        """The same for the same words, however they are spaced."""
-        names = [str(place.name) for place in self.places]
+        """A digest of the words and the tables; white space and comments do not count."""
+        names = [str(table.name) for table in self.reads]
         return digest([token.text for token in sql.tokens(self.text)], names)
 
 
 def parse(text: str, where: str) -> exp.Expr:
+    """The syntax tree of a query; an error if sqlglot cannot read it."""
     if any(token.text == "|>" for token in sql.tokens(text)) or text.split(None, 1)[:1] in (["from"], ["FROM"]):
         raise PenstockError(
-            "A query that begins with FROM or has pipes (|>) can't be taken apart, so its changes can't be followed",
+            "The changes of a query that begins with FROM or has pipes (|>) cannot be followed",
             where=where,
-            fix="Write it as SELECT … FROM.",
+            fix="Write it as SELECT … FROM …",
         )
     try:
         return parse_one(text, read="spark")
     except SqlglotError as error:
         reason = re.sub(r"\x1b\[\d*m", "", str(error)).strip().splitlines()[0]
         raise PenstockError(
-            f"This SQL can't be taken apart, so its changes can't be followed: {reason}",
+            f"Cannot parse this SQL, so its changes cannot be followed: {reason}",
             where=where,
-            fix="Write it another way, move that part into a table upstream, or use `incremental_strategy: merge`.",
+            fix="Write this part another way, move it into a table upstream, or use `incremental_strategy: merge`.",
         ) from error
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A text with what is known of it."""
+    """A query's text, with its tokens and the tables that it names."""
 
     text: str
     tokens: list[Token]
     tables: dict[int, exp.Table]
-    """Each table that it names, by where the name begins."""
+    """Each table that it names, by the position of the name."""
     within: tuple[Name, ...]
+    """The views that this text is a part of."""
     where: str
     twins: dict[tuple[str, str], str]
-    """The aliases of tables that share their name with one of another schema, by schema and name."""
+    """Aliases for tables whose name occurs in two schemas, by schema and name."""
     columns: dict[int, str]
-    """By where it begins: the alias that a column `table.name` of such a table goes by."""
+    """The alias to put before a column `table.name` of such a table, by the position of the column."""
 
     @property
     def qualifiers(self) -> set[tuple[str, str]]:
+        """The schema and name of each table that is named with its schema."""
         return {(table.db.lower(), table.name.lower()) for table in self.tables.values() if table.db}
 
 
@@ -114,35 +124,37 @@ def _schema_and_name(table: exp.Table) -> tuple[str, str]:
 
 
 def _twins(tables: Iterable[exp.Table]) -> dict[tuple[str, str], str]:
-    """An alias for each table without one that shares its name with a table of another schema in the text."""
+    """An alias for each table that has none, and whose name the text uses for a table of another schema too."""
     plain = {_schema_and_name(table) for table in tables if table.db and not table.alias}
     names = Counter(name for _, name in plain)
     return {(schema, name): f"penstock_{schema}_{name}" for schema, name in plain if names[name] > 1}
 
 
 def _read_by(select: exp.Expr) -> list[exp.Expr]:
-    """What the FROM and the JOINs of a SELECT read."""
+    """The relations in the FROM and the JOINs of a SELECT."""
     source = select.args.get("from_")
     return [*([source.this] if source is not None else []), *(join.this for join in select.args.get("joins") or [])]
 
 
 class _Expansion:
+    """Writes out the views and CTEs of one model, and collects its table reads."""
+
     def __init__(self, lake: LakeFolder, target: Name) -> None:
         self._lake = lake
         self._target = target
-        self.places: list[Place] = []
+        self.reads: list[TableRead] = []
 
     def expand(self, text: str, within: tuple[Name, ...], where: str) -> str:
         tree = parse(text, where)
         if not isinstance(tree, exp.Query):
             raise PenstockError(
-                "A model that follows changes is one SELECT", where=where, fix="The writing is penstock's."
+                "A model that follows changes is one SELECT", where=where, fix="Leave the writing to penstock."
             )
         tables = {
             table.parts[0].meta["start"]: table
             for table in tree.find_all(exp.Table)
             if all(isinstance(part, exp.Identifier) and "start" in part.meta for part in table.parts)
-            # What a model pins by itself stays as it is.
+            # A read at a version that the SQL names stays as it is.
             and not table.args.get("version")
             and not table.args.get("when")
         }
@@ -152,7 +164,7 @@ class _Expansion:
         return self._query(_Text(text, found, tables, within, where, twins, columns), 0, len(found), {})
 
     def _columns_of(self, tree: exp.Query, twins: dict[tuple[str, str], str]) -> dict[int, str]:
-        """For each column that names a table alone, which of several of that name has it."""
+        """The alias of each column `table.name` whose table name occurs in two schemas."""
         aliases: dict[int, str] = {}
         for column in tree.find_all(exp.Column):
             if len(column.parts) != 2 or "start" not in column.parts[0].meta:
@@ -174,6 +186,7 @@ class _Expansion:
         return aliases
 
     def _has(self, table: exp.Table, column: str) -> bool:
+        """Whether the lake has this table with this column."""
         try:
             columns = self._lake.columns(Name(table.db, table.name))
         except PenstockError:
@@ -181,7 +194,7 @@ class _Expansion:
         return column.lower() in {found.name.lower() for found in columns}
 
     def _query(self, source: _Text, index: int, end: int, scope: dict[str, str]) -> str:
-        """The text of a run of tokens that is a query, without its WITH."""
+        """The text of the query between two tokens, with its WITH written out."""
         found, text = source.tokens, source.text
         if found[index].token_type == TokenType.WITH:
             index, scope = self._ctes(source, index + 1, end, scope)
@@ -210,13 +223,13 @@ class _Expansion:
         return "".join([*parts, text[at : found[end - 1].end + 1]])
 
     def _ctes(self, source: _Text, index: int, end: int, scope: dict[str, str]) -> tuple[int, dict[str, str]]:
-        """Where the query after WITH begins, and what its names stand for."""
+        """The token at which the query after WITH begins, and the text of each name in scope."""
         found = source.tokens
         if found[index].text.upper() == "RECURSIVE":
             raise PenstockError(
-                "A recursive CTE can't be followed row by row",
+                "The changes of a recursive CTE cannot be followed",
                 where=source.where,
-                fix="Build it as a `table`, and read that.",
+                fix="Build it as a `table`, and read the table.",
             )
         while index < end:
             name, columns = found[index].text, ""
@@ -240,24 +253,24 @@ class _Expansion:
     def _relation(self, source: _Text, table: exp.Table, scope: dict[str, str]) -> str:
         name = ".".join(part.name for part in table.parts)
         if len(table.parts) == 1 and name.lower() in scope:
-            # A CTE that is read twice is two subqueries, with places of their own.
+            # A CTE that is read twice becomes two subqueries, each with table reads of its own.
             return self._aliased(self._again(scope[name.lower()]), table, {})
         if len(table.parts) == 1 or table.db.lower() == "delta":
             raise PenstockError(
-                f"The model reads {name}, which is no relation of the lake",
+                f"The model reads {name}, which is not a relation of the lake",
                 where=source.where,
-                fix="Use ref() or source(); a table elsewhere is a source with a `location`.",
+                fix="Use ref() or source(). A table outside of the lake is a source with a `location`.",
             )
         wanted = Name.parse(".".join(quote(part.name) for part in table.parts))
         if wanted == self._target:
             raise PenstockError(
-                f"The model reads itself, {wanted}", where=source.where, fix="Read the tables that it is made from."
+                f"The model reads itself, {wanted}", where=source.where, fix="Read the tables that it is built from."
             )
         if wanted in source.within:
             raise PenstockError(f"The view {wanted} reads itself", where=source.where)
         relation = self._lake.find(wanted)
         if relation is None:
-            raise NotFound(f"The model reads {wanted}, and there is no such relation", where=source.where)
+            raise NotFound(f"The model reads {wanted}, which does not exist", where=source.where)
         if relation.kind == "view":
             query = self._lake.view(relation).sql
             inner = self.expand(query.strip().rstrip(";"), (*source.within, wanted), f"the view {wanted}")
@@ -265,7 +278,7 @@ class _Expansion:
         if relation.kind == "files":
             return self._aliased(wanted.sql, table, source.twins)
         columns = tuple(column.name.lower() for column in self._lake.columns(wanted))
-        return self._aliased(self._place(Place(wanted, relation.location, columns)), table, source.twins)
+        return self._aliased(self._read(TableRead(wanted, relation.location, columns)), table, source.twins)
 
     def _aliased(self, text: str, table: exp.Table, twins: Mapping[tuple[str, str], str]) -> str:
         if table.alias:
@@ -273,15 +286,16 @@ class _Expansion:
         return f"{text} as {quote(twins.get(_schema_and_name(table), table.name))}"
 
     def _again(self, body: str) -> str:
-        return _PLACES.sub(lambda found: self._place(self.places[int(found.group(1))]), body)
+        """A copy of a CTE's text, with table reads of its own."""
+        return _PLACEHOLDERS.sub(lambda found: self._read(self.reads[int(found.group(1))]), body)
 
-    def _place(self, place: Place) -> str:
-        self.places.append(place)
-        return f"{PLACE}{len(self.places) - 1}"
+    def _read(self, table: TableRead) -> str:
+        self.reads.append(table)
+        return f"{PLACEHOLDER}{len(self.reads) - 1}"
 
     @staticmethod
     def _is_qualified_column(source: _Text, index: int, end: int) -> bool:
-        """Whether `schema.table.` begins here: with the table gone, its name alone is left to say."""
+        """Whether `schema.table.` begins here. The alias keeps only the table's name, so the schema has to go."""
         found = source.tokens
         if index + 3 >= end or (index and found[index - 1].token_type == TokenType.DOT):
             return False

@@ -1,4 +1,4 @@
-"""What a run of changes did."""
+"""The report of a run of changes."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from penstock.protocol.report import Report
 
 @dataclass(frozen=True)
 class Merged:
-    """One window that came in.
+    """One commit of a run: which versions came in, and how many rows it changed.
 
-    >>> print(Merged(spans="silver.products 4 to 9", inserted=3, updated=1, deleted=2, seconds=1.1, version=7))
+    >>> print(Merged(ranges="silver.products 4 to 9", inserted=3, updated=1, deleted=2, seconds=1.1, version=7))
     silver.products 4 to 9 · 3 inserted, 1 updated, 2 deleted · 1.1 s
     """
 
-    spans: str
+    ranges: str
     inserted: int
     updated: int
     deleted: int
     seconds: float
     version: int
     whole: str = ""
-    """Why the model was computed as a whole, and compared with the table; nothing where it was not."""
+    """Why the model was computed as a whole and compared with the table; empty if it was not."""
 
     def __str__(self) -> str:
         return (
-            f"{self.spans} · {self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted · "
+            f"{self.ranges} · {self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted · "
             f"{self.seconds:.1f} s" + (f" · computed as a whole: {self.whole}" if self.whole else "")
         )
 
@@ -35,22 +35,28 @@ class Merged:
 class MergeReport(Report):
     """What a run did."""
 
-    windows: list[Merged] = field(default_factory=list)
+    ranges: list[Merged] = field(default_factory=list)
+    """The commits of the run, one for each version range."""
     shape: str = ""
-    """How the table is kept: by rows, by keys, or as a whole."""
+    """The way in which the table is kept: `rows`, `keys` or `whole`."""
+
+    @property
+    def windows(self) -> list[Merged]:
+        """The same as `ranges`."""
+        return self.ranges
 
     @property
     def rows_inserted(self) -> int:
-        return sum(window.inserted for window in self.windows)
+        return sum(merged.inserted for merged in self.ranges)
 
     @property
     def rows_updated(self) -> int:
-        return sum(window.updated for window in self.windows)
+        return sum(merged.updated for merged in self.ranges)
 
     @property
     def rows_deleted(self) -> int:
-        return sum(window.deleted for window in self.windows)
+        return sum(merged.deleted for merged in self.ranges)
 
     @property
     def nothing_new(self) -> bool:
-        return not self.windows
+        return not self.ranges

@@ -1,4 +1,4 @@
-"""The tables whose changes a model follows: where they stand, and what happened to them since."""
+"""The tables whose changes a model follows: their newest versions, and their version ranges."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from penstock.changes.config import ChangeSource
-from penstock.changes.incremental.classify import Keys, Rows
-from penstock.changes.query import ChangeModel
-from penstock.changes.version_range import Between, Gap, SourceLog, Span
+from penstock.changes.incremental.way import Keys, Rows
+from penstock.changes.query import ChangeQuery
+from penstock.changes.source_log import SourceChanges, SourceLog
+from penstock.changes.version_range import Gap, VersionRange
 from penstock.delta.table import Table
 from penstock.errors import PenstockError
 from penstock.sql.names import Name
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from penstock.lake.folder import LakeFolder
 
 
-class Followed:
-    """The sources of one run, as they were when it began: it goes so far, and no further."""
+class FollowedSources:
+    """The followed sources of one run. The run goes up to the versions that it found first, and no further."""
 
-    def __init__(self, lake: LakeFolder, source: ChangeSource, model: ChangeModel, where: str) -> None:
-        read = {place.name: place.location for place in model.places}
+    def __init__(self, lake: LakeFolder, source: ChangeSource, query: ChangeQuery, where: str) -> None:
+        read = {table.name: table.location for table in query.reads}
         named = {name: _tables(lake, name) for name in source.cdf_source}
         unknown = [str(name) for name, tables in named.items() if not tables or not tables <= read.keys()]
         if unknown:
@@ -30,7 +31,7 @@ class Followed:
                 where=where,
                 fix=f"It reads {', '.join(sorted(map(str, read))) or 'no table'}.",
             )
-        # Once each, in the order in which they are named.
+        # Each table once, in the order of `cdf_source`.
         wanted = dict.fromkeys(table for tables in named.values() for table in sorted(tables, key=str)) or read
         if not wanted:
             raise PenstockError(
@@ -38,89 +39,99 @@ class Followed:
                 where=where,
                 fix="Use another strategy.",
             )
-        self._model = model
+        self._query = query
         self._options = lake.storage_options
         self._logs = {
             name: SourceLog(str(name), read[name], self._options, linked=name in lake.links) for name in wanted
         }
         self._current: dict[Name, Table] = {}
+        """The sources at the versions that this run goes up to; empty until they are looked up."""
 
     @property
     def names(self) -> tuple[Name, ...]:
         return tuple(self._logs)
 
-    def look(self, position: Mapping[str, Span]) -> None:
-        """Where they stand, once; `position` is what is in already."""
+    # Version ranges
+
+    def look_up(self, position: Mapping[str, VersionRange]) -> None:
+        """Read the newest versions, unless they are known; `position` holds what is already in, by source."""
         if not self._current:
             self._current = {
                 name: log.current(position[str(name)].end if str(name) in position else None)
                 for name, log in self._logs.items()
             }
 
-    def look_again(self) -> None:
+    def forget(self) -> None:
+        """Read the newest versions again the next time."""
         self._current = {}
 
-    def anew(self) -> tuple[Span, ...]:
-        """All of them, as they stand."""
+    def whole(self) -> tuple[VersionRange, ...]:
+        """The sources as they are, to build a table from."""
         return tuple(
-            Span(str(name), log.location, table.id, None, table.version, log.digest(table.version))
+            VersionRange(str(name), log.location, table.id, None, table.version, log.digest(table.version))
             for name, log, table in ((name, log, self._current[name]) for name, log in self._logs.items())
         )
 
-    def since(self, position: Mapping[str, Span], limit: int | None) -> tuple[Span, ...]:
-        """The versions of each after those that are in, at most so many."""
+    def since(self, position: Mapping[str, VersionRange], limit: int | None) -> tuple[VersionRange, ...]:
+        """The versions of each source after those that are in, at most `limit` of them."""
         return tuple(self._since(name, log, position.get(str(name)), limit) for name, log in self._logs.items())
 
-    def _since(self, name: Name, log: SourceLog, known: Span | None, limit: int | None) -> Span:
+    def _since(self, name: Name, log: SourceLog, known: VersionRange | None, limit: int | None) -> VersionRange:
         current = self._current[name]
         if known is None:
             raise Gap(
-                f"The model reads {name} now, which it did not when the table was built: nothing says which of its "
-                f"changes, up to version {current.version}, are in",
+                f"The model did not read {name} when the table was built, so it is unknown which changes up to "
+                f"version {current.version} are in the table",
                 where=log.location,
             )
         log.check_continuous(known, current.version)
         end = current.version if limit is None else min(current.version, known.end + limit)
-        return Span(str(name), log.location, current.id, known.end, end, log.digest(end), known.commit)
+        return VersionRange(str(name), log.location, current.id, known.end, end, log.digest(end), known.commit)
 
-    def between(self, spans: Iterable[Span]) -> dict[Name, Between]:
-        """What happened in these versions."""
-        return {Name.parse(span.name): self._between(span) for span in spans}
+    def have_moved_on(self, ranges: Iterable[VersionRange]) -> bool:
+        """Whether any source has a version after these."""
+        return any(self._version(versions) > versions.end for versions in ranges)
 
-    def _between(self, span: Span) -> Between:
-        if span.start is None:
-            return Between((), (), ())
-        return self._logs[Name.parse(span.name)].between(span.start, span.end)
+    def _version(self, versions: VersionRange) -> int:
+        return Table.open(versions.location, self._options, files=False).version
 
-    def check(self, spans: Mapping[Name, Span], where: str) -> None:
-        """Before a plan is run that may be of an earlier process: it is of these sources, and their logs go on."""
-        if set(spans) != set(self.names):
-            raise Gap(f"The plan was made for other sources ({', '.join(map(str, spans))})", where=where)
-        for name, span in spans.items():
-            self._logs[name].check_continuous(span, self._version(span))
+    # What happened in version ranges
 
-    def why_whole(self, shape: Rows | Keys) -> str:
-        """Why changes alone do not tell which rows go: what a row was made from may be gone from a table that is not
-        followed. Where such a table is the right side of a LEFT JOIN, no row depends on it."""
-        followed = {index for index, place in enumerate(self._model.places) if place.name in self._logs}
-        if len(followed) == len(self._model.places) and not self._model.reads_files:
+    def changes(self, ranges: Iterable[VersionRange]) -> dict[Name, SourceChanges]:
+        """What happened to each source; nothing where the table is built from its version."""
+        return {Name.parse(versions.name): self._changes(versions) for versions in ranges}
+
+    def _changes(self, versions: VersionRange) -> SourceChanges:
+        if versions.start is None:
+            return SourceChanges((), (), ())
+        return self._logs[Name.parse(versions.name)].changes(versions.start, versions.end)
+
+    def check(self, ranges: Mapping[Name, VersionRange], where: str) -> None:
+        """A Gap if a plan, perhaps of an earlier process, is of other sources, or if a log was created again since."""
+        if set(ranges) != set(self.names):
+            raise Gap(f"The plan was made for other sources ({', '.join(map(str, ranges))})", where=where)
+        for name, versions in ranges.items():
+            self._logs[name].check_continuous(versions, self._version(versions))
+
+    def why_whole(self, way: Rows | Keys) -> str:
+        """Why the changes alone do not say which rows leave; empty if they do.
+
+        An old row is found again from the rows that it was made from. A table that is not followed may no longer have
+        its part. No row depends on such a table if it is the right side of a LEFT JOIN.
+        """
+        followed = {index for index, table in enumerate(self._query.reads) if table.name in self._logs}
+        if len(followed) == len(self._query.reads) and not self._query.reads_files:
             return ""
-        if isinstance(shape, Keys):
-            others = [leaf for leaf in shape.core.leaves if not leaf.places or set(leaf.places) - followed]
+        if isinstance(way, Keys):
+            others = [leaf for leaf in way.affected.leaves if not leaf.reads or set(leaf.reads) - followed]
             if all(leaf.join == "LEFT" for leaf in others):
                 return ""
-        return "it joins what is not followed other than by LEFT JOIN"
-
-    def have_moved_on(self, spans: Iterable[Span]) -> bool:
-        return any(self._version(span) > span.end for span in spans)
-
-    def _version(self, span: Span) -> int:
-        return Table.open(span.location, self._options, files=False).version
+        return "it joins a table that is not followed by another join than LEFT JOIN"
 
 
 def _tables(lake: LakeFolder, name: Name) -> set[Name]:
-    """A table, or those behind a view."""
+    """The table itself, or the tables that a view reads."""
     relation = lake.find(name)
     if relation is None or relation.kind != "view":
         return {name}
-    return {place.name for place in ChangeModel.read(lake, lake.view(relation).sql, name).places}
+    return {table.name for table in ChangeQuery.read(lake, lake.view(relation).sql, name).reads}

@@ -20,18 +20,20 @@ from penstock.sql.names import Name
 from penstock.sql.statement import Statement
 
 if TYPE_CHECKING:
+    from delta.tables import DeltaTable
     from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
     from penstock.spark.internals.transaction import Transaction
     from penstock.spark.reading.frames import Frames
 else:
-    DataFrame = DataFrameReader = DataFrameWriter = Frames = SparkSession = Transaction = Any
+    DeltaTable = DataFrame = DataFrameReader = DataFrameWriter = Frames = SparkSession = Transaction = Any
 
 __all__ = [
     "Backend",
     "DataFrame",
     "DataFrameReader",
     "DataFrameWriter",
+    "DeltaTable",
     "Frames",
     "Result",
     "SparkSession",

@@ -35,6 +35,7 @@ from penstock.sql.statement import Statement, read
 from penstock.storage import hadoop_uri, is_uri
 
 if TYPE_CHECKING:
+    from delta.tables import DeltaTable
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
     from penstock.spark.reading.frames import Frames
@@ -267,6 +268,12 @@ class Runner:
         spelled = hadoop_uri(location)
         self._application.stores.check(self.spark, spelled)
         return spelled
+
+    def delta_table(self, location: str) -> DeltaTable:
+        """The table at a location, as Delta's own object."""
+        from delta.tables import DeltaTable
+
+        return DeltaTable.forPath(self.spark, self.place(location))
 
     def file_uri(self, path: str) -> str:
         """A file's path as Spark's `_metadata.file_path` writes it."""

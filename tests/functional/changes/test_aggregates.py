@@ -9,8 +9,9 @@ import time
 import pytest
 
 from penstock import PenstockError
-from penstock.changes.incremental.classify import Keys, Whole, shape_as_seen, shape_of
-from penstock.changes.query import ChangeModel
+from penstock.changes.incremental.classify import classify, classify_seen
+from penstock.changes.incremental.way import Keys, Whole
+from penstock.changes.query import ChangeQuery
 from penstock.spark.facts import facts
 from penstock.sql.names import Name
 from tests.functional.changes.conftest import World
@@ -117,10 +118,10 @@ def test_every_aggregate_is_seen_wherever_it_stands(a: World) -> None:
         if name in ELSEWHERE:
             continue
         select = PLACES[place].format(call=CALLS.get(name, f"{name}(n)")).format(s=a.schema)
-        model = ChangeModel.read(a.lake, select, Name.parse(a.target))
+        model = ChangeQuery.read(a.lake, select, Name.parse(a.target))
         try:
             seen = facts(a.lake.runner.query(select))
-            by_text, shape = shape_of(model, ("id",), ""), shape_as_seen(model, ("id",), "", seen)
+            by_text, way = classify(model, ("id",), ""), classify_seen(model, ("id",), "", seen)
         except PenstockError as error:
             if "differently each time" in str(error):
                 refused.add(name)
@@ -129,8 +130,8 @@ def test_every_aggregate_is_seen_wherever_it_stands(a: World) -> None:
             continue
         called = {call.name for call in (seen.windows if place == "window" else seen.aggregates)}
         wanted = Keys if place in ("group by", "window") else Whole
-        if name not in called or not isinstance(shape, wanted):
-            wrong.append(f"{name}, {place}: {by_text} by the text, {shape}")
+        if name not in called or not isinstance(way, wanted):
+            wrong.append(f"{name}, {place}: {by_text} by the text, {way}")
     assert wrong == []
     assert refused == {
         f"kll_{work}_agg_{type}" for work in ("sketch", "merge") for type in ("bigint", "double", "float")

@@ -95,6 +95,7 @@ def test_unstable_functions_are_refused_at_the_first_run(c, select):
                 wrong.append(f"{call}: {error}")
     assert wrong == []
     assert c.lake.find(Name.parse(c.target)) is None, "nothing was written"
+    assert not c.path().exists(), "not even a plan"
 
 
 def test_a_sketch_that_throws_dice_is_refused(c):
@@ -180,7 +181,7 @@ def test_a_plan_that_was_made_by_the_text_alone_is_run_as_spark_sees_it(c):
 
 def test_a_run_without_changes_asks_nothing(c, monkeypatch):
     c.merge("select id, mean(n) as m from {s}.c group by id")
-    monkeypatch.setattr("penstock.changes.job.facts", lambda query: pytest.fail("it was asked"))
+    monkeypatch.setattr("penstock.changes.preparation.facts", lambda query: pytest.fail("it was asked"))
     assert c.merge("select id, mean(n) as m from {s}.c group by id").nothing_new
 
 

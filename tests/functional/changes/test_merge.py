@@ -1,4 +1,4 @@
-"""One window at a time: what is written, and what is refused with nothing changed."""
+"""One version range at a time: what is written, and what is refused with nothing changed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from penstock import PenstockError
+from penstock.changes import ChangeSource, merge_changes
+from penstock.sql.names import Name
 from tests.functional.changes.conftest import FEED
 
 PLAIN = "select id, name from {s}.a"
@@ -20,7 +22,7 @@ def a(world):
     return world
 
 
-def test_every_kind_of_change_in_one_window(a):
+def test_every_kind_of_change_in_one_version_range(a):
     select = "select id, name from {s}.a where g <> 2"
     assert a.merge(select).rows_inserted == 7
     for text in (
@@ -142,16 +144,17 @@ def test_duplicate_and_null_keys_show_an_example_and_change_nothing(a):
         a.merge(select, "k")
 
 
-def test_windows_of_so_many_versions(a):
+def test_version_ranges_of_so_many_versions(a):
     a.merge(PLAIN)
     for index in range(5):
         a.sql(f"update {{s}}.a set name = 'v{index}' where id = {index}")
     report = a.merge(PLAIN, cdf_max_versions=2)
-    assert [window.updated for window in report.windows] == [2, 2, 1]
+    assert [merged.updated for merged in report.ranges] == [2, 2, 1]
+    assert report.windows == report.ranges
     a.check(PLAIN)
 
 
-def test_a_window_without_row_changes_is_remembered_without_spark(a):
+def test_a_version_range_without_row_changes_is_remembered_without_spark(a):
     a.merge(PLAIN)
     a.sql("insert into {s}.a values (11, 'x', 1)")
     a.merge(PLAIN)
@@ -213,8 +216,8 @@ def test_other_columns_without_other_rows(a):
     a.check(everything)
     a.sql("alter table {s}.a add columns (another string)")
     a.sql("update {s}.a set another = 'x' where id = 1")
-    (window,) = a.merge(everything, **options).windows
-    assert (window.updated, window.whole) == (1, "")
+    (merged,) = a.merge(everything, **options).ranges
+    assert (merged.updated, merged.whole) == (1, "")
     a.check(everything)
     version = a.log().version
     assert a.merge(everything, **options).version == version
@@ -230,6 +233,28 @@ def test_other_columns_without_other_rows(a):
     a.sql("alter table {s}.a add columns (ignored string)")
     a.merge(everything)
     assert "ignored" not in [column.name for column in a.log().columns]
+
+
+def test_killed_after_the_table_got_its_new_columns(a):
+    """Before the plan is written: the next run finds columns that no plan tells of."""
+    everything, options = "select * from {s}.a", {"on_schema_change": "append_new_columns"}
+    a.merge(everything, **options)
+    a.sql("alter table {s}.a add columns (extra string)")
+    a.sql("update {s}.a set extra = 'x' where id = 1")
+
+    def killed(at: str) -> None:
+        if at == "plan":
+            raise KeyboardInterrupt
+
+    plans = sorted(a.path().glob("_checkpoint/sources/*"))
+    source = ChangeSource.from_mapping({"unique_key": "id", **options})
+    select = everything.format(s=a.schema)
+    with pytest.raises(KeyboardInterrupt):
+        merge_changes(a.lake, Name.parse(a.target), source, select, runner=a.lake.runner, step=killed)
+    assert "extra" in [column.name for column in a.log().columns]
+    assert sorted(a.path().glob("_checkpoint/sources/*")) == plans
+    assert a.merge(everything, **options).rows_updated == 1
+    a.check(everything)
 
 
 MAPPED = (
@@ -282,8 +307,8 @@ def test_a_widened_column_reads_otherwise_in_rows_that_stay(mapped):
     mapped.merge(values, target=other)
     mapped.merge(rows, target=f"{mapped.schema}.rows")
     mapped.sql("alter table {s}.a alter column n type double")
-    (window,) = mapped.merge(texts).windows
-    assert (window.updated, window.whole) == (3, f"{mapped.schema}.a: n changed without the rows")
+    (merged,) = mapped.merge(texts).ranges
+    assert (merged.updated, merged.whole) == (3, f"{mapped.schema}.a: n changed without the rows")
     mapped.check(texts)
     mapped.sql("insert into {s}.a values (9, 'i', 1e300)")
     mapped.merge(texts)
@@ -343,7 +368,7 @@ def test_a_column_that_the_model_reads_is_dropped(mapped):
     mapped.sql("alter table {s}.a drop column v")
     version = mapped.log().version
     for _ in range(2):
-        with pytest.raises(PenstockError, match=r"a 2 to 2 has dropped v of .*\.a\..*Take the column out of the SQL"):
+        with pytest.raises(PenstockError, match=r"a 2 to 2 has dropped v of .*\.a\..*Remove the column from the SQL"):
             mapped.merge(select, **options)
     assert mapped.log().version == version
     mapped.sql("alter table {s}.a add column v string")
@@ -398,7 +423,7 @@ def no_change(world, match: str, select: str = PLAIN) -> None:
 
 def healed(world, select: str = PLAIN) -> None:
     report = world.merge(select, on_cdf_gap="full_refresh")
-    assert any("built anew" in warning for warning in report.warnings)
+    assert any("is rebuilt" in warning for warning in report.warnings)
     world.check(select)
 
 
@@ -421,7 +446,9 @@ def test_gaps_in_the_log(a):
 def test_the_feed_was_off(a):
     a.merge(PLAIN)
     a.sql("alter table {s}.a set tblproperties ('delta.enableChangeDataFeed' = 'false')")
-    no_change(a, r"has no change data feed at version 1, so its changes, those after version 0,.*ALTER TABLE")
+    no_change(
+        a, r"has no change data feed at version 1, so its changes after version 0 cannot be followed.*ALTER TABLE"
+    )
     a.sql("alter table {s}.a set tblproperties ('delta.enableChangeDataFeed' = 'true')")
     a.sql("update {s}.a set name = 'fine' where id = 1")
     a.merge(PLAIN)
@@ -442,11 +469,11 @@ def test_change_files_are_gone(a):
     healed(a)
 
 
-def test_a_log_made_anew_at_the_same_place(a):
+def test_a_log_created_again_at_the_same_location(a):
     a.merge(PLAIN)
     a.lake.sql(f"drop table {a.schema}.a")
     a.sql("create table {s}.a {feed} as select id, 'other' as name from range(3)")
-    no_change(a, rf"{a.schema}.a was made anew")
+    no_change(a, rf"{a.schema}.a was created again")
     healed(a)
     a.sql("insert into {s}.a values (7, 'x')")
     a.merge(PLAIN)
@@ -500,7 +527,7 @@ def test_a_table_that_is_not_followed_and_joined(world):
         world.sql(text)
     report = world.merge(select, **followed)
     world.check(select)
-    assert "not followed" in report.windows[0].whole
+    assert "not followed" in report.ranges[0].whole
 
 
 def test_another_key_is_another_table(world):
@@ -652,7 +679,7 @@ def test_groupings_of_several_kinds_are_computed_as_a_whole(a, group):
     a.merge(select, "g")
     a.sql("delete from {s}.a where id = 1")
     report = a.merge(select, "g")
-    assert "ROLLUP, CUBE or GROUPING SETS" in report.windows[0].whole
+    assert "ROLLUP, CUBE or GROUPING SETS" in report.ranges[0].whole
     a.check(select)
     with pytest.raises(PenstockError, match=r"`unique_key`.*is null in the model's result"):
         a.merge(f"select g, count(*) as c from {{s}}.a group by {group}", "g", target=f"{a.schema}.other")

@@ -215,7 +215,7 @@ class IngestionAdapter(EngineAdapter):
                 runner=self.runner,
                 full_refresh=replace,
                 table=self.layout(model),
-                on_window=lambda window: logger.info(f"{relation.name_in_lake}: {window}"),
+                on_range=lambda merged: logger.info(f"{relation.name_in_lake}: {merged}"),
                 warn=logger.warning,
                 contract=contract,
             )

@@ -1,6 +1,6 @@
-"""A model's SELECT with the weights of its rows carried along as one more column.
+"""A model's SELECT with one more column, which carries the weights of its rows.
 
-A model over a single table can so be run once over the changes, instead of once over what comes and once over what goes.
+So a model over a single table runs once over all changes, and not once over the new rows and once over the old ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from penstock.sql import tokens as sql
 
 
 def carrying(text: str, tree: exp.Expr, column: str) -> str | None:
-    """The text with the column in each SELECT from the table up; None where it is more than a chain of them.
+    """The text with the column in each SELECT from the table up; None if it is more than a chain of SELECTs.
 
     >>> from sqlglot import parse_one
     >>> text = "select a, extract(year from b) as y from (select * from t) where a > 1"
@@ -26,21 +26,21 @@ def carrying(text: str, tree: exp.Expr, column: str) -> str | None:
     if len(ends) != len(selects):
         return None
     parts, at = [], 0
-    for select, end in zip(selects, ends):
-        # A star has the column already.
+    for select, end in zip(selects, ends, strict=True):
+        # A star already brings the column.
         parts += [text[at:end], "" if any(_is_star(item, select) for item in select.expressions) else f", {column}"]
         at = end
     return "".join([*parts, text[at:]])
 
 
 def _chain(tree: exp.Expr) -> list[exp.Select] | None:
-    """The SELECTs from the outermost to the one that reads the table."""
+    """The SELECTs from the outermost to the one that reads the table; None if it is more than a chain."""
     selects: list[exp.Select] = []
     node = tree
     while isinstance(node, exp.Select):
         if node.args.get("joins") or node.args.get("laterals") or not node.args.get("from_"):
             return None
-        # A star inside of a function would take the new column in as well, one of a struct would not have it.
+        # A star in a function would take the new column as well; the star of a struct would not have it.
         if any(not _is_star(item, node) and item.find(exp.Star) for item in node.expressions):
             return None
         selects.append(node)
@@ -54,7 +54,7 @@ def _chain(tree: exp.Expr) -> list[exp.Select] | None:
 
 
 def _is_star(item: exp.Expr, select: exp.Select) -> bool:
-    """Whether an item stands for all columns of what the SELECT reads."""
+    """Whether an item stands for all columns of the relation that the SELECT reads."""
     if not isinstance(item, exp.Column):
         return isinstance(item, exp.Star)
     source = select.args["from_"].this
@@ -62,7 +62,7 @@ def _is_star(item: exp.Expr, select: exp.Select) -> bool:
 
 
 def _ends_of_lists(text: str) -> list[int]:
-    """Where the list of each SELECT ends: before the FROM that is as deep in parentheses."""
+    """The position at which the list of each SELECT ends: before the FROM at the same depth of parentheses."""
     ends, open_selects, depth, last = [], [], 0, 0
     before = None
     for token in sql.tokens(text):

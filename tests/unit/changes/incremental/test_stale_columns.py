@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.changes.incremental.stale_columns import Reads
-from penstock.changes.query import PLACE, ChangeModel
-from penstock.changes.version_range import Between
+from penstock.changes.incremental.stale_columns import ColumnsRead
+from penstock.changes.query import PLACEHOLDER, ChangeQuery
+from penstock.changes.source_log import SourceChanges
 
 OLD = (("id", "bigint"), ("n", "int"), ("v", "string"))
 MORE = (*OLD, ("extra", "string"))
@@ -16,8 +16,8 @@ TURNED = OLD[::-1]
 
 
 def stale(text: str, after: tuple[tuple[str, str], ...], ours: tuple[str, ...] = ("id",)) -> bool:
-    model = ChangeModel(text.replace("{a}", f"{PLACE}0 as a"), ())
-    return Reads(model, "m").stale(Between((), OLD, after), ours) is not None
+    query = ChangeQuery(text.replace("{a}", f"{PLACEHOLDER}0 as a"), ())
+    return ColumnsRead(query, "m").why_stale(SourceChanges((), OLD, after), ours) is not None
 
 
 @pytest.mark.parametrize(

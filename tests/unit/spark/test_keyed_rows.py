@@ -1,4 +1,4 @@
-"""The range of the keys that change, as conditions on the target."""
+"""The extent of keys as conditions on the table: no Spark."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from datetime import date, datetime
 
 import pytest
 
-from penstock.changes.incremental.merge import within
 from penstock.delta.table import Column
+from penstock.spark.keyed_rows import KeyedRows
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from penstock.delta.table import Column
     ],
 )  # fmt: skip
 def test_only_what_statistics_tell_narrows_the_target(type: str, least: object, most: object, expected: list) -> None:
-    assert within([least, most], ["k"], [Column("K", type)]) == expected
+    assert KeyedRows("r", ("k",), [Column("K", type)]).within([least, most]) == expected
 
 
 def test_each_key_narrows_on_its_own() -> None:
     columns = [Column("a", "int"), Column("b", "double"), Column("c", "string")]
-    assert within([1, 2, 0.5, 1.5, "x", "y"], ["a", "b", "c"], columns) == [
+    assert KeyedRows("r", ("a", "b", "c"), columns).within([1, 2, 0.5, 1.5, "x", "y"]) == [
         "`a` between 1 and 2",
         "`c` between 'x' and 'y'",
     ]

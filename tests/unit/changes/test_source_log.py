@@ -1,17 +1,15 @@
-"""What a source's log says of a window: no Spark."""
+"""What a source's log says about a version range: no Spark."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from penstock.changes import ChangeSource
-from penstock.changes.plan import ChangePlan
-from penstock.changes.version_range import FEED, Gap, Segment, SourceLog, Span, _numbered
-from penstock.errors import PenstockError
+from penstock.changes.source_log import FEED, SourceLog, _numbered
+from penstock.changes.version_range import Gap, VersionRange
+from penstock.spark.change_feed import Segment
 
 ADD = {"add": {"path": "x", "size": 1, "partitionValues": {}, "modificationTime": 1, "dataChange": True}}
 COMPACT = {"add": {**ADD["add"], "dataChange": False}}
@@ -63,22 +61,22 @@ def log(folder: Path, *commits: list[dict]) -> SourceLog:
 )  # fmt: skip
 def test_segments(tmp_path, commits, expected):
     source = log(tmp_path, *commits)
-    assert list(source.between(0, len(commits)).segments) == expected
+    assert list(source.changes(0, len(commits)).segments) == expected
 
 
 def test_gaps(tmp_path):
     source = log(tmp_path, [metadata(feed=False)], [ADD], [metadata()])
     with pytest.raises(Gap, match=r"off at version 2 \(since 1\).*from version 1 to 3.*full_refresh"):
-        source.between(0, 3)
+        source.changes(0, 3)
     (tmp_path / "_delta_log" / f"{2:020}.json").unlink()
     with pytest.raises(Gap, match=r"s\.a was cleaned up: its versions 2 to 3 are needed, and 2 is gone"):
-        source.between(1, 3)
+        source.changes(1, 3)
 
 
 def test_renamed(tmp_path):
     source = log(tmp_path, [metadata(ids="1 2")], [metadata("id:long title:integer", ids="1 2")])
     with pytest.raises(Gap, match=r"n of s\.a was renamed to title by version 2"):
-        source.between(0, 2)
+        source.changes(0, 2)
 
 
 def test_other_columns(tmp_path):
@@ -86,17 +84,17 @@ def test_other_columns(tmp_path):
     source = log(
         tmp_path, [mapped], [gone], [metadata(ids="1 3")], [metadata("id:long n:double s:string", ids="1 3 4")]
     )
-    assert not source.between(0, 1).has_other_columns
-    assert source.between(1, 2).dropped == {"n"}
-    assert source.between(2, 3).added == {"n"}
-    again = source.between(1, 3)
+    assert not source.changes(0, 1).has_other_columns
+    assert source.changes(1, 2).dropped == {"n"}
+    assert source.changes(2, 3).added == {"n"}
+    again = source.changes(1, 3)
     assert (again.reread, again.added, again.dropped) == ({"n"}, set(), set())
     assert again.has_other_columns
-    assert (source.between(3, 4).reread, source.between(3, 4).added) == ({"n"}, {"s"})
+    assert (source.changes(3, 4).reread, source.changes(3, 4).added) == ({"n"}, {"s"})
     # What replaces a table has columns of its own: what was in the old ones is told row by row.
     replaced = log(tmp_path, [mapped], [metadata(ids="5 6", id="u"), ADD])
-    assert not replaced.between(0, 2).has_other_columns
-    turned = log(tmp_path, [metadata("n:integer id:long")]).between(0, 1)
+    assert not replaced.changes(0, 2).has_other_columns
+    turned = log(tmp_path, [metadata("n:integer id:long")]).changes(0, 1)
     assert turned.has_other_columns
     assert (turned.reread, turned.added, turned.dropped) == (set(), set(), set())
 
@@ -109,36 +107,12 @@ def test_fields_inside_of_columns_have_numbers_too():
     assert _numbered(fields) == {1: ("m",), 2: ("m", "key", "x"), 3: ("m", "value", "element", "x")}
 
 
-def test_a_log_made_anew(tmp_path):
+def test_a_log_that_was_created_again(tmp_path):
     source = log(tmp_path, [ADD])
-    span = Span("s.a", str(tmp_path), "t", 0, 1, source.digest(1))
-    source.check_continuous(span, 1)
-    with pytest.raises(Gap, match="made anew"):
-        source.check_continuous(span, 0)
+    versions = VersionRange("s.a", str(tmp_path), "t", 0, 1, source.digest(1))
+    source.check_continuous(versions, 1)
+    with pytest.raises(Gap, match="created again"):
+        source.check_continuous(versions, 0)
     log(tmp_path, [COMPACT])
-    with pytest.raises(Gap, match="made anew"):
-        source.check_continuous(span, 1)
-
-
-def test_a_plan_comes_back_as_it_was():
-    span = Span("s.a", "/x", "t", 3, 7, "c7", "c3")
-    plan = ChangePlan(4, 2, (span,), rows=False, model="m")
-    assert ChangePlan.from_bytes(4, plan.to_bytes(), "here") == plan
-    assert plan.position(void=False)["s.a"].end == 7
-    assert (plan.made_by(void=False), replace(plan, whole="w", built="b").made_by(void=False)) == ("", "m")
-    assert replace(plan, whole="w", built="b").made_by(void=True) == "b"
-    assert (plan.position(void=True)["s.a"].end, plan.position(void=True)["s.a"].commit) == (3, "c3")
-    with pytest.raises(PenstockError, match="records files, not changes"):
-        ChangePlan.from_bytes(4, plan.to_bytes().replace(b'"changes"', b'"files"'), "here")
-    for data in (b"{", plan.to_bytes()[:-9]):
-        with pytest.raises(PenstockError, match="can't be read"):
-            ChangePlan.from_bytes(4, data, "here")
-
-
-def test_a_wrong_config_is_told_at_once():
-    with pytest.raises(PenstockError) as caught:
-        ChangeSource.from_mapping(
-            {"cdf_max_versions": 0, "on_cdf_gap": "ignore", "cdf_source": "a", "cdf_sources": "b"}, where="m"
-        )
-    for part in ("`unique_key` is missing", "`cdf_max_versions`", "`on_cdf_gap`", "`cdf_source`", "cdf_sources"):
-        assert part in str(caught.value)
+    with pytest.raises(Gap, match="created again"):
+        source.check_continuous(versions, 1)

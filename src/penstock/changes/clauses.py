@@ -1,4 +1,4 @@
-"""Where the clauses of a SELECT stand in its text."""
+"""The positions of the clauses of a SELECT in its text, from its tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIDED = {"LEFT", "RIGHT", "FULL", "SEMI", "ANTI"}
 
 
 def outside(found: list[Token], begin: int, end: int) -> list[Token]:
-    """The tokens of a run that stand outside of its parentheses."""
+    """The tokens between two positions that are outside of parentheses."""
     depth, level = 0, []
     for token in found[begin:end]:
         depth -= token.token_type == TokenType.R_PAREN
@@ -24,7 +24,7 @@ def outside(found: list[Token], begin: int, end: int) -> list[Token]:
 
 
 def select_at(found: list[Token], depth: int) -> tuple[int, int]:
-    """The run of tokens of the SELECT that lies so many subqueries deep."""
+    """The first token of the SELECT that is so many subqueries deep, and the token after its last one."""
     begin, end = _bare(found, 0, len(found))
     for _ in range(depth):
         outer = outside(found, begin, end)
@@ -42,7 +42,7 @@ def _bare(found: list[Token], begin: int, end: int) -> tuple[int, int]:
 
 
 def closing(found: list[Token], opening: int) -> int:
-    """Where the parenthesis closes that opens here."""
+    """The position of the parenthesis that closes the one at `opening`."""
     depth = 0
     for index in range(opening, len(found)):
         depth += (found[index].token_type == TokenType.L_PAREN) - (found[index].token_type == TokenType.R_PAREN)
@@ -52,7 +52,7 @@ def closing(found: list[Token], opening: int) -> int:
 
 
 def from_in(level: list[Token]) -> int | None:
-    """Where FROM stands, which is not that of IS DISTINCT FROM."""
+    """The position of FROM, other than in IS DISTINCT FROM; None if there is none."""
     for index, token in enumerate(level):
         if token.token_type == TokenType.FROM and level[index - 1].token_type != TokenType.DISTINCT:
             return index
@@ -60,9 +60,9 @@ def from_in(level: list[Token]) -> int | None:
 
 
 def begins_at(level: list[Token], index: int) -> bool:
-    """Whether a clause begins here; `t.limit` is a column."""
+    """Whether a clause begins at a position; `t.limit` is a column."""
     token = level[index]
-    # GROUP BY is one token.
+    # sqlglot makes one token of GROUP BY.
     word = token.text.upper().partition(" ")[0]
     named = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or level[index - 1].token_type == TokenType.DOT
     return word in _CLAUSES and not named
@@ -83,15 +83,15 @@ def items(text: str, level: list[Token]) -> list[str]:
 
 
 def sided_joins(from_text: str) -> list[tuple[int, int]]:
-    """Where each JOIN that is not an inner one stands, with the words before it."""
+    """The text positions of each JOIN that is not an inner one, with the words before it."""
     found = sql.tokens(from_text)
     level = outside(found, 0, len(found))
-    places = []
+    positions = []
     for index, token in enumerate(level):
         if token.token_type == TokenType.JOIN:
             first = index
             while level[first - 1].text.upper() in _BEFORE_JOIN:
                 first -= 1
             if {word.text.upper() for word in level[first:index]} & _SIDED:
-                places.append((level[first].start, token.end + 1))
-    return places
+                positions.append((level[first].start, token.end + 1))
+    return positions
