@@ -49,7 +49,7 @@ class Bound:
 class Select(Protocol):
     """What a model selects, for any window."""
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
         """What the window's files are read as; None for tables, and where there is no file to tell."""
 
     def is_empty(self, window: Window) -> bool:
@@ -58,7 +58,7 @@ class Select(Protocol):
     def is_settled(self, window: Window) -> bool:
         """Whether nothing of a window is still being written."""
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound: ...
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound: ...
 
     def same_as(self, other: Select) -> bool:
         """Whether another window's text differs by nothing but its window."""
@@ -74,7 +74,7 @@ class TableSelect:
         self._window = window
         self._fixed = fixed
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
 
     def is_empty(self, window: Window) -> bool:
@@ -83,7 +83,7 @@ class TableSelect:
     def is_settled(self, window: Window) -> bool:
         return True
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
         filtered = bounds.is_filtered(self._text)
         if self._fixed:
             if window != self._window:
@@ -131,7 +131,7 @@ class FileSelect:
         words = {token.text.lower() for token in sql.tokens(model.text)}
         self._with_date = path is not None and (DATE in words or self._event_time == DATE)
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
         paths = self._paths(self._files(window))
         if not paths:
             return known
@@ -149,10 +149,10 @@ class FileSelect:
     def is_settled(self, window: Window) -> bool:
         return not any(pc.any(self._young(dated.files)).as_py() for dated in self._listed(window))
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
-        assert shape is not None
-        frames = self._frames(shape["format"])
-        read = Shape(shape["schema"], tuple(shape["folders"]))
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
+        assert schema is not None
+        frames = self._frames(schema["format"])
+        read = Shape(schema["schema"], tuple(schema["folders"]))
         frame = self._frame(frames, read, self._files(window))
         found = next((field for field in frame.schema.fields if field.name.lower() == self._event_time), None)
         filtered, rescued = self._folders_are_windows, self._source.rescued_data_column
@@ -181,7 +181,7 @@ class FileSelect:
         whole = Window(floor(begin, size), after(datetime.now(timezone.utc), size))
         for window in reversed(list(whole.steps(size))):
             if not self.is_empty(window):
-                return self.over(window, self.shape(window, None)).text
+                return self.over(window, self.schema(window, None)).text
         raise PenstockError(
             "There is no file yet that would show the columns of @data",
             where=None if self._path is None else self._path.text,

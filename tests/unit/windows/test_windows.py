@@ -240,7 +240,7 @@ class TestPlan:
         mode=APPEND,
         before=Ranges.of([window("2026-04-01", "2026-04-02")]),
         whole=window("2026-04-01", "2026-04-10"),
-        shape={"format": "json", "schema": {}, "folders": []},
+        schema={"format": "json", "schema": {}, "folders": []},
     )
 
     def test_it_is_read_as_it_was_written(self) -> None:

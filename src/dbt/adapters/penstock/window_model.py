@@ -100,7 +100,7 @@ def file_select(target: Target, text: str, source: FileSource, base: str | None,
     given = target.settings.source_path
     return FileSelect(
         target.lake,
-        target.runner,
+        target.spark,
         Model.read(text, str(target.name)),
         source,
         None if given is None else DatedPath(given_location(given, base, key="source_path")),
