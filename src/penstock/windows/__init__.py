@@ -3,7 +3,7 @@
 from penstock.windows.config import WindowSettings
 from penstock.windows.job import Target
 from penstock.windows.meeting import Request, WindowRun, WindowRuns
-from penstock.windows.query import FileSelect, Select, TableSelect, column_type
+from penstock.windows.query import FileSelect, Select, TableSelect
 from penstock.windows.report import Outcome
 from penstock.windows.source import DatedPath
 from penstock.windows.window import Window
@@ -20,5 +20,4 @@ __all__ = [
     "WindowRun",
     "WindowRuns",
     "WindowSettings",
-    "column_type",
 ]

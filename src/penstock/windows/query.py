@@ -23,7 +23,7 @@ from penstock.files.source import matching
 from penstock.sql import quoting
 from penstock.sql import statement as sql
 from penstock.sql.names import Name
-from penstock.windows import bounds
+from penstock.windows import bounds, filters
 from penstock.windows.config import WindowSettings
 from penstock.windows.source import DATE, Dated, DatedPath, refuse_missing
 from penstock.windows.window import Window, after, floor, plain
@@ -84,25 +84,24 @@ class TableSelect:
         return True
 
     def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
-        filtered = bounds.is_filtered(self._text)
-        if self._fixed:
-            if window != self._window:
-                raise PenstockError(
-                    f"The model reads `model.batch`, so that its SQL for {self._window} can't be used for {window}",
-                    fix=f"Run it with {command_line(window)} first.",
-                )
-            return Bound(self._text, filtered)
-        return Bound(bounds.rebound(self._text, window, self._type_of), filtered)
+        if self._fixed and window != self._window:
+            raise PenstockError(
+                f"The model reads `model.batch`, so its SQL for {self._window} can't be used for {window}",
+                fix=f"Run it with {command_line(window)} first.",
+            )
+
+        def render(found: filters.Filter) -> str:
+            wanted = found if self._fixed else found.within(window)
+            return wanted.sql(_type_of(self._lake, found.relation, found.column))
+
+        return Bound(filters.rendered(self._text, render), filters.is_filtered(self._text))
 
     def same_as(self, other: Select) -> bool:
         return isinstance(other, TableSelect) and self._plain == other._plain
 
     @cached_property
     def _plain(self) -> str:
-        return bounds.rebound(self._text, None, self._type_of)
-
-    def _type_of(self, relation: str, column: str) -> str | None:
-        return column_type(self._lake, relation, column)
+        return filters.without_windows(self._text)
 
 
 class FileSelect:
@@ -237,8 +236,8 @@ class FileSelect:
         return sorted(path for item in dated for path in item.files["path"].to_pylist())
 
 
-def column_type(lake: LakeFolder, relation: str, column: str) -> str | None:
-    """The type of a relation's column, where that can be told without a JVM."""
+def _type_of(lake: LakeFolder, relation: str, column: str) -> str | None:
+    """The type of a relation's column; None where it is not known without a JVM."""
     try:
         name = Name.parse(relation)
         found = lake.find(name)

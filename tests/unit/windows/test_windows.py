@@ -10,6 +10,7 @@ import pytest
 from penstock.errors import NotFound, PenstockError
 from penstock.files import Listings
 from penstock.windows import DatedPath, Window, WindowSettings, bounds
+from penstock.windows.filters import Filter, is_filtered, rendered, without_windows
 from penstock.windows.plan import APPEND, WindowPlan
 from penstock.windows.window import Ranges, after, floor, packs
 
@@ -92,16 +93,18 @@ def test_packs_are_of_neighbours() -> None:
             "2026-04-02",
             "at >= timestamp_ntz '2026-04-01 00:00:00' and at < timestamp_ntz '2026-04-02 00:00:00'",
         ),
-        (
-            None,
-            "2026-04-01",
-            None,
-            "at >= timestamp '2026-04-01 00:00:00+00:00'",
-        ),
     ],
 )
 def test_a_condition_is_of_the_column_s_type(type: str | None, start: str, end: str | None, expected: str) -> None:
     assert bounds.condition("at", type, moment(start), None if end is None else moment(end)) == expected
+
+
+def test_a_condition_of_an_unknown_type_holds_for_each_type() -> None:
+    start, end = moment("2026-04-01"), moment("2026-04-02")
+    found = bounds.condition("at", None, start, end)
+    assert found.startswith("case typeof(at) when 'date' then ")
+    for type in ("date", "timestamp_ntz", "string", "timestamp"):
+        assert bounds.condition(f"cast(at as {type})", type, start, end) in found
 
 
 def test_a_column_that_holds_no_time_is_refused() -> None:
@@ -127,32 +130,50 @@ def test_a_value_of_the_log_is_a_moment(value: object, expected: str | None) -> 
     assert bounds.moment_of(value) == (None if expected is None else moment(expected))
 
 
-class TestMarks:
+class TestFilters:
     TEXT = "select * from (select * from `s`.`t` where {}) et union all select * from (select * from `s`.`u` where {})"
+    TYPES = {"s.t": "date", "s.u": "timestamp"}
+
+    def filters(self, start: str, end: str) -> list[Filter]:
+        return [Filter(name, "at", moment(start), moment(end)) for name in self.TYPES]
 
     def text(self, start: str, end: str) -> str:
-        types = {"t": "date", "u": "timestamp"}
-        filters = [bounds.marked(f"s.{name}", "at", type, moment(start), moment(end)) for name, type in types.items()]
-        return self.TEXT.format(*filters)
+        return self.TEXT.format(*(found.marked() for found in self.filters(start, end)))
 
-    def test_each_filter_is_rendered_again_with_its_type(self) -> None:
-        types = {"s.t": "date", "s.u": "timestamp"}
-        narrow, wide = self.text("2026-04-01", "2026-04-02"), self.text("2026-04-01", "2026-04-16")
-        assert bounds.is_filtered(narrow)
-        assert bounds.rebound(narrow, window("2026-04-01", "2026-04-16"), lambda name, _: types[name]) == wide
+    def test_each_filter_is_rendered_for_another_window_with_its_type(self) -> None:
+        narrow, wide = self.text("2026-04-01", "2026-04-02"), window("2026-04-01", "2026-04-16")
+        assert is_filtered(narrow)
+        assert rendered(narrow, lambda found: found.within(wide).sql(self.TYPES[found.relation])) == self.TEXT.format(
+            "`at` >= date '2026-04-01' and `at` < date '2026-04-16'",
+            "`at` >= timestamp '2026-04-01 00:00:00+00:00' and `at` < timestamp '2026-04-16 00:00:00+00:00'",
+        )
+
+    def test_each_filter_is_found_as_it_was(self) -> None:
+        found: list[Filter] = []
+        rendered(self.text("2026-04-01", "2026-04-02"), lambda item: found.append(item) or "")
+        assert found == self.filters("2026-04-01", "2026-04-02")
+
+    def test_a_sample_s_filter_keeps_its_own_range(self) -> None:
+        text = Filter("s.t", "at", moment("2026-04-01T05:00:00"), None).marked()
+        assert rendered(text, lambda found: found.sql("timestamp")) == "`at` >= timestamp '2026-04-01 05:00:00+00:00'"
 
     def test_texts_of_two_windows_are_one_text(self) -> None:
         texts = [self.text("2026-04-01", "2026-04-02"), self.text("2026-04-02", "2026-04-03")]
-        plain = {bounds.rebound(text, None, lambda *_: None) for text in texts}
-        assert len(plain) == 1
-        assert bounds.rebound(texts[0].replace("`u`", "`v`"), None, lambda *_: None) not in plain
+        assert len({without_windows(text) for text in texts}) == 1
+        assert without_windows(texts[0].replace("`u`", "`v`")) != without_windows(texts[1])
 
     def test_a_name_that_would_end_the_comment_does_not(self) -> None:
-        text = bounds.marked("s.t", "a*/b", "date", moment("2026-04-01"), None)
-        assert bounds.rebound(text, window("2026-05-01", "2026-05-02"), lambda *_: "date").count("2026-05-01") == 1
+        text = Filter("s.t", "a*/b", moment("2026-04-01"), None).marked()
+        other = window("2026-05-01", "2026-05-02")
+        assert rendered(text, lambda found: found.within(other).sql("date")).count("2026-05-01") == 1
+
+    def test_a_column_that_has_a_dot_is_found_by_its_type(self) -> None:
+        given = Filter("s.t", "a.b", moment("2026-04-01"), None)
+        assert given.sql("date") == "`a.b` >= date '2026-04-01'"
+        assert "typeof(`a`.`b`)" in given.sql()
 
     def test_a_text_without_filters_is_left_alone(self) -> None:
-        assert not bounds.is_filtered("select '/*penstock.window*/' from t")
+        assert not is_filtered("select '/*penstock.window*/' from t")
 
 
 class TestDatedPath:

@@ -7,7 +7,6 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation, EventTimeFilter, InformationSchema
 from dbt.adapters.contracts.relation import ComponentName, Policy, RelationType
-from dbt.adapters.factory import FACTORY
 
 from penstock.lake.relations import Relation
 from penstock.sql.names import Name
@@ -69,17 +68,11 @@ class PenstockRelation(BaseRelation):
         return self.path.get_lowered_part(field) == value.lower()
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
-        from penstock.windows import bounds
+        """The filter of a window or a sample; it reads no table, and is rendered again when a window is run."""
+        from penstock.windows.filters import Filter
 
-        column = event_time_filter.field_name
-        # A CTE, or a source that is not there yet, has no columns that could be looked up.
+        if event_time_filter.start is None and event_time_filter.end is None:
+            return ""
+        # A CTE has no columns that could be looked up later.
         name = str(self.name_in_lake) if self.schema and self.identifier else ""
-        return bounds.marked(name, column, self._type_of(name, column), event_time_filter.start, event_time_filter.end)
-
-    @staticmethod
-    def _type_of(name: str, column: str) -> str | None:
-        """The column's real type, from the lake of the adapter that dbt has registered."""
-        from penstock.windows import column_type
-
-        adapter = FACTORY.adapters.get("penstock")
-        return column_type(adapter.lake, name, column) if adapter is not None and name else None  # type: ignore[attr-defined]
+        return Filter(name, event_time_filter.field_name, event_time_filter.start, event_time_filter.end).marked()
