@@ -80,7 +80,7 @@ def source_problems(config: Mapping[str, Any]) -> list[str]:
 
 
 def is_window_model(config: Any) -> bool:
-    return config.get("materialized") == "incremental" and config.get("incremental_strategy") == "microbatch"
+    return bool(config.get("materialized") == "incremental" and config.get("incremental_strategy") == "microbatch")
 
 
 def _language(node: Any) -> str:

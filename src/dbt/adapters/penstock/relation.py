@@ -55,6 +55,11 @@ class PenstockRelation(BaseRelation):
         """A temporary view: it has no schema, and only its own session knows it."""
         return not self.include_policy.schema or self.schema is None
 
+    @property
+    def arranged_identifier(self) -> str:
+        """The name of the view that `adapter.arranged` makes of a temporary relation."""
+        return f"{self.identifier}_arranged"
+
     def information_schema(self, view_name: str | None = None) -> InformationSchema:
         """dbt's own, in Spark's quotes: by itself it takes those of standard SQL."""
         found: InformationSchema = super().information_schema(view_name)

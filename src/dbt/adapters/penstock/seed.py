@@ -7,6 +7,9 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.base import available
+
+from dbt.adapters.penstock.engine import EngineAdapter
 from penstock.errors import PenstockError
 from penstock.spark.runner import Runner
 from penstock.sql.quoting import quote
@@ -75,3 +78,35 @@ def _text(value: Any) -> str | None:
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
     return str(value)
+
+
+class Seeds(EngineAdapter):
+    """Loads seeds, with the types that agate's columns become."""
+
+    @classmethod
+    def convert_text_type(cls, agate_table: agate.Table, col_idx: int) -> str:
+        return "string"
+
+    @classmethod
+    def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
+        return number_type(agate_table, col_idx)
+
+    @classmethod
+    def convert_integer_type(cls, agate_table: agate.Table, col_idx: int) -> str:
+        return integer_type(agate_table, col_idx)
+
+    @classmethod
+    def convert_datetime_type(cls, agate_table: agate.Table, col_idx: int) -> str:
+        return "timestamp"
+
+    @classmethod
+    def convert_time_type(cls, agate_table: agate.Table, col_idx: int) -> str:
+        return "string"
+
+    @available.parse(lambda *a, **k: "")
+    def seed_query(
+        self, agate_table: agate.Table, column_types: Mapping[str, str] | None, quote_columns: bool | None = None
+    ) -> str:
+        """A seed's rows as a temporary view; the query that reads them with their types."""
+        with self.connections.exception_handler("seed"):
+            return query(self.runner, agate_table, self, column_types or {}, quote_columns)

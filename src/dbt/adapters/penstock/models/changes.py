@@ -1,13 +1,18 @@
-"""Models by `cdf_merge`: their config, given to the engine."""
+"""`cdf_merge` models: the tables whose changes they follow, and the calls that their macros make."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.base import available
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.penstock.connections import PenstockAdapterResponse
+from dbt.adapters.penstock.engine import EngineAdapter
+from dbt.adapters.penstock.log import logger
+from dbt.adapters.penstock.models.files import Contract
+from dbt.adapters.penstock.relation import PenstockRelation
+from dbt.adapters.penstock.response import PenstockAdapterResponse
 from penstock.sql.names import Name
 
 if TYPE_CHECKING:
@@ -57,3 +62,33 @@ def response(report: MergeReport) -> PenstockAdapterResponse:
         rows_deleted=report.rows_deleted,
         version=report.version,
     )
+
+
+class ChangeModels(EngineAdapter):
+    """What the macros call for `cdf_merge` models."""
+
+    @available.parse(lambda *a, **k: False)
+    def follows_changes(self, model: Mapping[str, Any]) -> bool:
+        return bool(model["config"].get("incremental_strategy") == STRATEGY)
+
+    @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
+    def merge_changes(
+        self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool, contract: Contract = None
+    ) -> PenstockAdapterResponse:
+        """Bring a model's table to its sources' current versions; no row changed starts no Spark."""
+        from penstock import changes
+
+        with self.connections.exception_handler(sql):
+            report = changes.merge_changes(
+                self.lake,
+                relation.name_in_lake,
+                change_source(model, self._macro_resolver),
+                sql,
+                runner=self.runner,
+                full_refresh=replace,
+                table=self.layout(model),
+                on_window=lambda window: logger.info(f"{relation.name_in_lake}: {window}"),
+                warn=logger.warning,
+                contract=contract,
+            )
+        return response(report)

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.base import BaseRelation
+from dbt.adapters.base.impl import FreshnessResponse
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.macros import MacroResolverProtocol
+
+from dbt.adapters.penstock.credentials import DATABASE
+from dbt.adapters.penstock.engine import EngineAdapter
 from penstock.api import Lake
 from penstock.delta.table import Column
 from penstock.errors import UnsupportedTable
@@ -13,6 +21,7 @@ from penstock.sql.names import Name
 
 if TYPE_CHECKING:
     import agate
+    from dbt_common.contracts.metadata import CatalogTable
 
 _KINDS = {"table": "table", "view": "view", "files": "external"}
 _STATISTICS = (
@@ -37,7 +46,7 @@ def table(lake: Lake, names: Iterable[Name], database: str) -> agate.Table:
     return table_from_data_flat(rows, columns)
 
 
-def single(lake: Lake, name: Name, database: str) -> Any:
+def single(lake: Lake, name: Name, database: str) -> CatalogTable | None:
     """The catalog of one relation, as dbt keeps it."""
     from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
@@ -122,3 +131,34 @@ def _row(
             f"stats:{key}:include": key in statistics,
         }
     return row
+
+
+def _name(relation: BaseRelation) -> Name:
+    return Name(str(relation.schema), str(relation.identifier))
+
+
+class DocsCatalog(EngineAdapter):
+    """What `dbt docs generate` and `dbt source freshness` ask for."""
+
+    def _get_one_catalog(self, information_schema: Any, schemas: Any, used_schemas: Any) -> agate.Table:
+        names = [relation.name for schema in schemas for relation in self.lake.relations(str(schema))]
+        return self._catalog_filter_table(table(self.lake, names, DATABASE), used_schemas)
+
+    def _get_one_catalog_by_relations(self, information_schema: Any, relations: Any, used_schemas: Any) -> agate.Table:
+        names = [_name(relation) for relation in relations]
+        return self._catalog_filter_table(table(self.lake, names, DATABASE), used_schemas)
+
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        with self.connections.exception_handler(f"catalog of {relation}"):
+            return single(self.lake, _name(relation), DATABASE)
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: MacroResolverProtocol | None = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
+        now = datetime.now(timezone.utc)
+        found = {}
+        with self.connections.exception_handler("freshness"):
+            for source in sources:
+                modified = self.lake.last_modified(_name(source))
+                found[source] = self._create_freshness_response(modified, now)
+        return [], found
