@@ -23,7 +23,7 @@ def test_a_folder_that_is_there_by_this_name_is_no_pattern(tmp_path: Path) -> No
         (tmp_path / folder / "in/2026/04/01/[a] *.json").write_text("{}")
     own = DatedPath(f"{tmp_path}/r[1]/in/%Y/%m/%d/*.json")
     assert own.root == f"{tmp_path}/r[1]/in"
-    assert [folder for _, folder, _ in own.places(DAY)] == [f"{tmp_path}/r[1]/in/2026/04/01"]
+    assert [folder for _, folder, _ in own.folders(DAY)] == [f"{tmp_path}/r[1]/in/2026/04/01"]
     assert found(own.text) == [f"{tmp_path}/r[1]/in/2026/04/01/[a] *.json"]
     assert found(f"{tmp_path}/r[2]/in/%Y/%m/%d/*.json") == [f"{tmp_path}/r2/in/2026/04/01/[a] *.json"]
 

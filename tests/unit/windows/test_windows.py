@@ -192,7 +192,7 @@ class TestDatedPath:
         ],
     )
     def test_a_window_s_folders(self, path: str, given: tuple[str, str], folders: list[str]) -> None:
-        assert [folder for _, folder, _ in DatedPath(path).places(window(*given))] == folders
+        assert [folder for _, folder, _ in DatedPath(path).folders(window(*given))] == folders
 
     @pytest.mark.parametrize(
         ("path", "problem"),

@@ -23,27 +23,27 @@ class Checks(Locations):
     """All errors of a model's config in one message."""
 
     def pre_model_hook(self, config: Any) -> None:
-        """Before anything of a model runs: its whole config, all errors at once."""
+        """Check the whole config before anything of a model runs."""
         model = getattr(config, "model", None)
-        # dbt shows no error of a window that is raised here: `check_window` raises it where it does.
+        # dbt does not show an error of a window that is raised here, so `check_window` raises it later.
         if model is not None and not is_window_model(model.config):
             self._check_config(model)
 
     @available.parse_none
     def check_window(self, model: Mapping[str, Any]) -> None:
-        """Before anything of a window runs: the model's whole config, all errors at once."""
+        """Check the whole config before anything of a window runs."""
         node = copy(self._macro_resolver.nodes[model["unique_id"]])  # type: ignore[union-attr]
         node.compiled_code = model["compiled_code"]
         self._check_config(node)
 
     def _check_config(self, model: Any) -> None:
         errors = self._problems(model)
-        # Of an ephemeral model nothing runs but the models that read it.
+        # An ephemeral model does not run; the models that read it report its errors.
         errors += [f"{parent.name}: {line}" for parent in self._inlined(model) for line in self._problems(parent)]
         if errors:
             raise CompilationError(redact("Wrong config: " + "; ".join(errors)), node=model)
         if model.config.get("materialized") in _MADE_AS_TABLES:
-            self._check_place(model)
+            self._check_location_of(model)
 
     def _problems(self, model: Any) -> list[str]:
         found, kind = problems(model, self._macro_resolver), kind_of(model)
@@ -53,8 +53,8 @@ class Checks(Locations):
         if kind in WINDOWS:
             errors += windows.problems(model)
         for line in found.ignored:
-            logger.debug(f"{model.unique_id}: {line}; it is not the model's own, and so no error")
-        # The same check says the same of the same key.
+            logger.debug(f"{model.unique_id}: {line}; the key is inherited, so this is not an error")
+        # Two checks may find the same error.
         return list(dict.fromkeys(errors))
 
     def _inlined(self, model: Any) -> Iterator[Any]:

@@ -25,6 +25,7 @@ class Columns(EngineAdapter):
 
     @available.parse(lambda *a, **k: [])
     def get_columns_in_relation(self, relation: PenstockRelation) -> list[PenstockColumn]:
+        """The columns of a relation, without a JVM for a table or view; empty if it does not exist."""
         with self.connections.exception_handler(f"columns of {relation}"):
             if relation.is_temporary:
                 columns = self.runner.columns_of_relation(relation.render())
@@ -37,6 +38,7 @@ class Columns(EngineAdapter):
 
     @available.parse(lambda *a, **k: [])
     def get_column_schema_from_query(self, sql: str) -> list[PenstockColumn]:
+        """The columns of a query; statements before it are run. Starts Spark."""
         *header, query = statements(sql)
         with self.connections.exception_handler(sql):
             for statement in header:
@@ -44,13 +46,16 @@ class Columns(EngineAdapter):
             return [PenstockColumn.of(column) for column in self.runner.columns_of(query)]
 
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
-        """A Delta string has no length to expand."""
+        """Nothing to do: a Delta string has no length."""
 
     @available.parse(lambda *a, **k: [])
     def columns_to_fill(
         self, relation: PenstockRelation, query: PenstockRelation, evolves: bool | None
     ) -> list[PenstockColumn]:
-        """With `on_schema_change: ignore`: all of the table's, or what the query returns where the MERGE adds columns."""
+        """The columns that `on_schema_change: ignore` writes: the table's, or the query's if the MERGE adds columns.
+
+        An error if the query lacks a column of the table.
+        """
         made: list[PenstockColumn] = self.get_columns_in_relation(query)
         if evolves:
             return made
@@ -59,16 +64,16 @@ class Columns(EngineAdapter):
         missing = [column.name for column in have if column.name.lower() not in names]
         if missing:
             raise CompilationError(
-                f"The model does not return {', '.join(missing)}, and {relation} has it: with "
-                "`on_schema_change: ignore` a model returns all columns of its table. Return it again, set "
-                "`on_schema_change` to append_new_columns (it stays, new rows have null there) or to "
-                "sync_all_columns (it is dropped), or run with --full-refresh."
+                f"The model does not return {', '.join(missing)}, which {relation} has. With "
+                "`on_schema_change: ignore` a model returns all columns of its table. Return the column again, set "
+                "`on_schema_change` to append_new_columns (the column stays, new rows have null there) or to "
+                "sync_all_columns (the column is dropped), or run with --full-refresh."
             )
         return have
 
     @available.parse(lambda *a, **k: {})
     def schema_changes(self, query: PenstockRelation, relation: PenstockRelation) -> dict[str, Any]:
-        """How a query's columns and a table's differ, in the words of dbt's `check_for_schema_changes`."""
+        """How the columns of a query and a table differ, in the format of dbt's `check_for_schema_changes`."""
         made, have = self.get_columns_in_relation(query), self.get_columns_in_relation(relation)
         difference = Difference(_in_engine(made), _in_engine(have))
         new, gone = {column.name for column in difference.new}, set(difference.gone)
@@ -87,21 +92,21 @@ class Columns(EngineAdapter):
 
     @available.parse_none
     def adapt_columns(self, relation: PenstockRelation, columns: list[PenstockColumn], on_schema_change: str) -> None:
-        """Give a table the columns and fields that `on_schema_change` asks for."""
+        """Add, drop and retype a table's columns as `on_schema_change` says."""
         name = relation.name_in_lake
         with self.connections.exception_handler(f"columns of {relation}"):
             difference = Difference(_in_engine(columns), self.lake.columns(name))
             schema.adapt(self.lake, name, difference, on_schema_change, self.runner, note=None, warn=logger.warning)
 
     @available.parse_none
-    def reshape(
+    def change_columns(
         self,
         relation: PenstockRelation,
         add: Iterable[PenstockColumn] | None = None,
         remove: Iterable[PenstockColumn] | None = None,
         retype: Mapping[str, str] | None = None,
     ) -> None:
-        """Add, remove and retype columns of a table in one commit."""
+        """Add, drop and retype columns of a table in one commit."""
         with self.connections.exception_handler(f"columns of {relation}"):
             schema.reshape(
                 self.lake,
@@ -116,9 +121,9 @@ class Columns(EngineAdapter):
     def arranged(
         self, relation: PenstockRelation, query: PenstockRelation, on_schema_change: str, evolves: bool = False
     ) -> PenstockRelation:
-        """The relation to write a table from: the query, or a view of it with its structs laid out as the table's.
+        """The relation to write a table from: the query, or a temporary view of it with the table's order of fields.
 
-        Values that the table's types may change are warned about.
+        Warns of values that the table's types may change.
         """
         name = relation.name_in_lake
         with self.connections.exception_handler(f"columns of {relation}"):
@@ -143,19 +148,19 @@ class Columns(EngineAdapter):
 
     @available.parse_none
     def check_unique_key(self, unique_key: str | list[str] | None, columns: list[PenstockColumn]) -> None:
-        """Delta says of a key that is no column only that it has an internal error."""
+        """An error if `unique_key` names a column that does not exist: Delta would report an internal error."""
         _check_names("unique_key", unique_key, columns)
 
     @available.parse_none
     def check_merge_columns(self, relation: PenstockRelation, config: Any, columns: list[PenstockColumn]) -> None:
-        """The same of the columns to update, and of those to leave: the table may have more of these than the model."""
+        """An error if the columns to update, or to exclude, do not exist. The table may have more columns than the model."""
         _check_names("merge_update_columns", config.get("merge_update_columns"), columns)
         if excluded := config.get("merge_exclude_columns"):
             _check_names("merge_exclude_columns", excluded, [*columns, *self.get_columns_in_relation(relation)])
 
     @available.parse(lambda *a, **k: [])
     def quoted_names(self, names: str | list[str] | None, columns: list[PenstockColumn]) -> list[str]:
-        """The columns, or fields of structs, that a config names, as SQL reads them."""
+        """The columns or fields that a config names, quoted for SQL."""
         known = [column.name for column in columns]
         return [quoting.column(name, known) for name in _names(names)]
 
@@ -170,7 +175,7 @@ def _in_engine(columns: Iterable[PenstockColumn]) -> list[TableColumn]:
 
 
 def _check_names(key: str, names: str | list[str] | None, columns: Iterable[PenstockColumn]) -> None:
-    """That a config names columns; of a field of a struct, the column that it is in."""
+    """An error if a config names a column that does not exist; of a field, its column is checked."""
     known = [column.name for column in columns]
     unknown = [name for name in _names(names) if quoting.head(name, known) is None]
     if unknown:

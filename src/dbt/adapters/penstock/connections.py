@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.sql import SQLConnectionManager
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 class PenstockConnectionManager(SQLConnectionManager):
     TYPE = "penstock"
+    manifest: Any = None
+    """dbt's manifest; None until a project is parsed."""
 
     @property
     def project_root(self) -> str | None:
@@ -41,12 +43,12 @@ class PenstockConnectionManager(SQLConnectionManager):
 
     @cached_property
     def lake(self) -> Lake:
-        """The one lake that every thread's connection works on."""
+        """The lake, shared by the connections of all threads."""
         lake: Lake = self.profile.credentials.lake(self.project_root)  # type: ignore[attr-defined]
         return lake
 
     def location(self, given: str) -> str:
-        """A location out of a config, relative to the project's folder."""
+        """A location from a config; a relative path starts at the project's folder."""
         return given_location(given, self.project_root)
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
@@ -71,20 +73,20 @@ class PenstockConnectionManager(SQLConnectionManager):
 
     @contextmanager
     def _as_one(self) -> Iterator[None]:
-        """All Spark jobs of what dbt asks for are cancelled together; and once they were, nothing new begins."""
+        """Spark jobs that start inside are cancelled together. After a cancel, nothing new starts."""
         connection = self.get_if_exists()
         handle = None if connection is None else connection.handle
         if not isinstance(handle, Handle):
             yield
             return
         with handle.runner.tagged(str(uuid.uuid4())):
-            # Looked at inside: a cancel from now on finds the tag.
+            # Checked inside, so that a cancel from now on finds the tag.
             if handle.cancelled:
                 raise PenstockError("The run was cancelled")
             yield
 
     def _located(self, error: StatementError) -> str:
-        """Spark counts lines from the statement's start: say where that is in the model."""
+        """The error with the line in the compiled model: Spark counts lines from the start of the statement."""
         line = error.line
         code = self._model_code()
         if line is None or error.sql is None or not code or code.strip() not in error.sql:
@@ -93,8 +95,8 @@ class PenstockConnectionManager(SQLConnectionManager):
         return f"{error}\n  line {line - before} of the compiled model" if line > before else str(error)
 
     def _model_code(self) -> str | None:
-        # With macros alone, before a project is read, there are no nodes.
-        nodes = getattr(getattr(self, "manifest", None), "nodes", {})
+        # Before a project is read there are no nodes.
+        nodes = getattr(self.manifest, "nodes", {})
         node = nodes.get(get_node_info().get("unique_id"))
         return getattr(node, "compiled_code", None)
 
@@ -126,7 +128,7 @@ class PenstockConnectionManager(SQLConnectionManager):
                 table = empty_table()
         return self.get_response(cursor), table
 
-    # Delta's commits are per statement: there is no transaction to open.
+    # Each statement is one Delta commit, so there are no transactions.
 
     def add_begin_query(self) -> None:
         return None

@@ -1,4 +1,4 @@
-"""`dbt docs generate`, out of the Delta logs: no JVM."""
+"""`dbt docs generate` and freshness, from the Delta logs. No JVM starts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def table(lake: Lake, names: Iterable[Name], database: str) -> agate.Table:
 
 
 def single(lake: Lake, name: Name, database: str) -> CatalogTable | None:
-    """The catalog of one relation, as dbt keeps it."""
+    """The catalog of one relation, in dbt's classes; None if it does not exist."""
     from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
     relation = lake.find(name)
@@ -87,7 +87,7 @@ def _rows(lake: Lake, relation: Relation, database: str) -> list[dict[str, Any]]
 
 
 def _columns(lake: Lake, relation: Relation) -> list[Column]:
-    # Only Spark could tell what is in raw files, and the docs are not worth a JVM.
+    # Only Spark knows the columns of raw files, and docs start no JVM.
     return [] if relation.kind == "files" else lake.columns(relation.name)
 
 
@@ -138,7 +138,7 @@ def _name(relation: BaseRelation) -> Name:
 
 
 class DocsCatalog(EngineAdapter):
-    """What `dbt docs generate` and `dbt source freshness` ask for."""
+    """The calls of `dbt docs generate` and `dbt source freshness`."""
 
     def _get_one_catalog(self, information_schema: Any, schemas: Any, used_schemas: Any) -> agate.Table:
         names = [relation.name for schema in schemas for relation in self.lake.relations(str(schema))]

@@ -28,7 +28,7 @@ class EngineAdapter(SQLAdapter):
 
     @available_property
     def behavior(self) -> Behavior:
-        """dbt's flags of behaviour, rendered when a macro asks: for each, dbt reads the sources of all its callers."""
+        """dbt's behaviour flags, rendered when a macro asks. dbt reads the source code of all callers for each flag."""
         if self._behavior is None:
             SQLAdapter.behavior.fset(self, self._flags)
         return self._behavior
@@ -53,17 +53,17 @@ class EngineAdapter(SQLAdapter):
 
     def set_macro_resolver(self, macro_resolver: MacroResolverProtocol) -> None:
         super().set_macro_resolver(macro_resolver)
-        self.connections.manifest = macro_resolver  # type: ignore[attr-defined]
+        self.connections.manifest = macro_resolver
 
     @available.parse(lambda *a, **k: False)
     def samples(self) -> bool:
-        """Whether dbt was given `--sample`, which Jinja's `flags` do not tell."""
+        """Whether dbt runs with `--sample`. Jinja's `flags` do not have it."""
         from dbt.flags import get_flags
 
         return getattr(get_flags(), "SAMPLE", None) is not None
 
     def layout(self, model: Mapping[str, Any]) -> Layout:
-        """How the table of a model is laid out, by its config."""
+        """The layout of a model's table, from its config and its contract."""
         config = resolved(model["config"])
         persist = (config.get("persist_docs") or {}).get("relation")
         checks = constraints.checks(model) if (config.get("contract") or {}).get("enforced") else {}

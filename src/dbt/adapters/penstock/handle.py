@@ -16,7 +16,7 @@ from penstock.sql.statement import read, statements
 
 
 class Cursor:
-    """One text of one or more statements: run when executed, the rows of the last read when asked for."""
+    """Runs a text of one or more statements. The rows of the last one are read when they are asked for."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -24,7 +24,7 @@ class Cursor:
         self.result: Result | None = None
 
     def execute(self, sql: str, bindings: Any = None) -> None:
-        # dbt says `commit` before a hook outside of a transaction; here each statement is a commit of its own.
+        # dbt sends `commit` before a hook outside of a transaction; here each statement commits by itself.
         given = [statement for statement in statements(sql) if read(statement).verb != "COMMIT"]
         before, last = given[:-1], given[-1] if given else None
         for statement in before:
@@ -40,7 +40,7 @@ class Cursor:
         return [(field.name, field.dataType.simpleString()) for field in self.result.frame.schema.fields]
 
     def drain(self) -> None:
-        """Run a query whose rows nobody reads: Spark would not, and a failing hook would pass."""
+        """Run a query whose rows nobody reads. Without this, Spark would not run it, and a failing hook would pass."""
         if self.result is not None and self.result.frame is not None and self.result.statement.is_query:
             frame = self.result.frame
             self._spark(lambda: frame.write.format("noop").mode("overwrite").save())
@@ -74,7 +74,7 @@ class Cursor:
 
 
 class Handle:
-    """A thread's connection: nothing is started by having one."""
+    """A thread's connection. It starts nothing."""
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
@@ -86,7 +86,7 @@ class Handle:
         return Cursor(self)
 
     def set_conf(self, conf: dict[str, str]) -> None:
-        """Settings for the next statement alone."""
+        """Spark settings for the next statement only."""
         self._conf = dict(conf)
 
     def take_conf(self) -> dict[str, str]:
@@ -94,7 +94,7 @@ class Handle:
         return conf
 
     def cancel(self) -> None:
-        """By dbt, when its run ends early."""
+        """Cancel what runs on this connection. dbt calls it when a run ends early."""
         self.cancelled = True
         self.runner.cancel()
 
@@ -102,7 +102,7 @@ class Handle:
         self.runner.cancel()
 
     def rollback(self) -> None:
-        """Each statement is a commit of its own."""
+        """Nothing to do: each statement commits by itself."""
 
 
 def _plain_row(row: Any) -> tuple[Any, ...]:
@@ -110,7 +110,7 @@ def _plain_row(row: Any) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """What agate can hold; anything nested as JSON."""
+    """A value that agate can hold; a nested value becomes JSON."""
     if value is None or isinstance(value, (str, int, float, bool, Decimal, date, datetime)):
         return value
     if isinstance(value, (bytes, bytearray)):

@@ -77,22 +77,22 @@ class PenstockAdapter(Checks, Relations, Columns, Layouts, Seeds, DocsCatalog, W
 
     @available.parse_none
     def incremental_strategy(self, model_config: Any) -> str:
-        """The strategy that the config names; else merge where there is a key, and append where there is none."""
+        """The strategy that the config names. Without one: merge if there is a key, otherwise append."""
         return config.strategy(model_config)
 
     @available
     def literal(self, text: Any) -> str:
-        """A text as a SQL string."""
+        """A text as a SQL literal."""
         return quoting.literal(str(text))
 
     @available.parse_none
     def next_statement_conf(self, conf: Mapping[str, str]) -> None:
-        """Spark settings for the next statement alone."""
+        """Set Spark settings for the next statement only."""
         self.handle.set_conf(dict(conf))
 
     @available.parse(lambda *a, **k: "")
     def python_query(self, model: Mapping[str, Any], compiled_code: str) -> str:
-        """A Python model's DataFrame as a temporary view; the query that reads it."""
+        """Run a Python model; returns the query that reads its DataFrame."""
         with self.connections.exception_handler(f"python model {model['name']}"):
             return python_model.query(self.runner, model, compiled_code)
 

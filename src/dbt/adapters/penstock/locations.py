@@ -27,14 +27,14 @@ class Locations(EngineAdapter):
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         self._located: dict[str, list[str]] = {}
-        """Which models name a location as their table's."""
+        """The models that name each location."""
 
     def set_macro_resolver(self, macro_resolver: MacroResolverProtocol) -> None:
         self.lake.links = self._links(macro_resolver)
         super().set_macro_resolver(macro_resolver)
 
     def _links(self, manifest: Any) -> dict[Name, Link]:
-        """Every model and source whose config says that its data lies elsewhere."""
+        """The links of models and sources whose config names a location. An error if the config of a source is wrong."""
         links = {}
         self._located = {}
         sources = getattr(manifest, "sources", {}).values()
@@ -51,14 +51,14 @@ class Locations(EngineAdapter):
                 raise DbtRuntimeError(f"{node.unique_id}: {error}") from error
             if node.resource_type != "source":
                 self._located.setdefault(location, []).append(node.unique_id)
-            # A model's own keys may have such names; its location is a Delta table's.
+            # The location of a model is a Delta table; `format` and `options` may be keys of its own.
             files = config if node.resource_type == "source" else {}
             options = {str(key): str(value) for key, value in (files.get("options") or {}).items()}
             links[name] = Link(location, str(files.get("format") or "delta").lower(), options)
         return links
 
     def owns_location(self, relation: PenstockRelation) -> bool:
-        """A model owns the location that its config names; a source never does."""
+        """Whether a drop removes the data: a model owns the location that its config names, a source does not."""
         nodes = getattr(self._macro_resolver, "nodes", {}).values()
         name = relation.name_in_lake
         return any(
@@ -67,8 +67,8 @@ class Locations(EngineAdapter):
             for node in nodes
         )
 
-    def _check_place(self, model: Any) -> None:
-        """A model's table is written where its config says, and only where nothing else lies."""
+    def _check_location_of(self, model: Any) -> None:
+        """An error if a model's table would move, or be written over something else."""
         config = resolved(_config_of(model))
         with self.connections.exception_handler(f"location of {model.unique_id}"):
             name = Name(model.schema, model.identifier)
@@ -78,9 +78,9 @@ class Locations(EngineAdapter):
                 return
             if others := [found for found in self._located.get(location, ()) if found != model.unique_id]:
                 raise PenstockError(
-                    f"{model.unique_id} and {', '.join(others)} have one `location`, and a table is one model's",
+                    f"{model.unique_id} and {', '.join(others)} have the same `location`",
                     where=location,
-                    fix="Give each a location of its own.",
+                    fix="Give each model its own location.",
                 )
             locations.check(self.lake, name, location)
             if kind_of(model) in (*INGESTED, *WINDOWS, Kind.CDF_MERGE):
@@ -89,9 +89,9 @@ class Locations(EngineAdapter):
 
     @available.parse_none
     def check_location(self, relation: PenstockRelation, query: str, besides: Iterable[str] = ()) -> None:
-        """Before a table is written: one at its location that is not ours is adopted if it has the same columns.
+        """Adopt a table of others at a model's location, before the model writes it; an error if its columns differ.
 
-        Those are the query's, and what the materialization adds `besides`.
+        It must have the columns of the query and those that the materialization adds (`besides`).
         """
         name = relation.name_in_lake
         with self.connections.exception_handler(f"location of {relation}"):

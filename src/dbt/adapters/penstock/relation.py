@@ -1,4 +1,4 @@
-"""A relation as dbt names it: `schema`.`identifier`."""
+"""A relation, rendered as `schema`.`identifier`."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class PenstockRelation(BaseRelation):
 
     @property
     def is_temporary(self) -> bool:
-        """A temporary view: it has no schema, and only its own session knows it."""
+        """Whether it is a temporary view of one session: these have no schema."""
         return not self.include_policy.schema or self.schema is None
 
     @property
     def arranged_identifier(self) -> str:
-        """The name of the view that `adapter.arranged` makes of a temporary relation."""
+        """The name of the view that `adapter.arranged` creates over a temporary relation."""
         return f"{self.identifier}_arranged"
 
     def information_schema(self, view_name: str | None = None) -> InformationSchema:
-        """dbt's own, in Spark's quotes: by itself it takes those of standard SQL."""
+        """dbt's information schema, quoted with backticks."""
         found: InformationSchema = super().information_schema(view_name)
         return found.replace(quote_character=self.quote_character)
 
@@ -69,15 +69,15 @@ class PenstockRelation(BaseRelation):
         return quote(identifier)
 
     def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
-        # Spark's names know no case.
+        # Names in Spark are not case-sensitive.
         return self.path.get_lowered_part(field) == value.lower()
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
-        """The filter of a window or a sample; it reads no table, and is rendered again when a window is run."""
+        """The filter of a window or a sample, rendered without reading the table. The run of a window renders it again."""
         from penstock.windows.filters import Filter
 
         if event_time_filter.start is None and event_time_filter.end is None:
             return ""
-        # A CTE has no columns that could be looked up later.
+        # A CTE has no table whose columns could be looked up later.
         name = str(self.name_in_lake) if self.schema and self.identifier else ""
         return Filter(name, event_time_filter.field_name, event_time_filter.start, event_time_filter.end).marked()

@@ -42,10 +42,11 @@ class Relations(Locations):
 
     @available.parse(lambda *a, **k: False)
     def is_there(self, relation: PenstockRelation) -> bool:
-        """Whether a relation is on disk now, whatever dbt's cache says."""
+        """Whether a relation is in the lake now. dbt's cache is not asked."""
         return self.lake.find(relation.name_in_lake) is not None
 
     def drop_relation(self, relation: PenstockRelation) -> None:
+        """Drop a relation, and a table's data only where the lake or the model owns it."""
         self.cache_dropped(relation)
         if relation.is_temporary:
             for name in (str(relation.identifier), relation.arranged_identifier):
@@ -64,12 +65,13 @@ class Relations(Locations):
 
     @available.parse_none
     def clone_relation(self, source: PenstockRelation, target: PenstockRelation) -> None:
+        """Make a shallow clone that has the source's ledger."""
         with self.connections.exception_handler(f"clone {source}"):
             self.lake.clone(source.name_in_lake, target.name_in_lake, self.runner)
 
     @available.parse(lambda *a, **k: False)
     def view_is_current(self, relation: PenstockRelation, sql: str, model: Mapping[str, Any]) -> bool:
-        """Whether making it again would change nothing, and its contract, which may be new, holds."""
+        """Whether a view has this SQL and these docs already, and meets its contract. No JVM starts."""
         name = relation.name_in_lake
         with self.connections.exception_handler(sql):
             if not self.lake.view_is_current(name, sql, **_view_docs(model)):
@@ -79,12 +81,13 @@ class Relations(Locations):
 
     @available.parse_none
     def create_view(self, relation: PenstockRelation, sql: str, model: Mapping[str, Any]) -> None:
+        """Create or replace a view, after Spark has checked its SQL."""
         with self.connections.exception_handler(sql):
             self.lake.create_view(relation.name_in_lake, sql, runner=self.runner, **_view_docs(model))
 
 
 def _view_docs(model: Mapping[str, Any]) -> dict[str, Any]:
-    """What `persist_docs` asks to keep with a view."""
+    """The description and comments that `persist_docs` stores with a view."""
     persist = model["config"].get("persist_docs") or {}
     comments = {
         column["name"]: column["description"]

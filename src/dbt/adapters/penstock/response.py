@@ -11,7 +11,7 @@ from penstock.spark.backend import Result
 
 @dataclass
 class PenstockAdapterResponse(AdapterResponse):
-    """What a statement did, in `run_results.json`."""
+    """The counts of a statement or a model."""
 
     rows_inserted: int | None = None
     rows_updated: int | None = None

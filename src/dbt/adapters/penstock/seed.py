@@ -1,4 +1,4 @@
-"""Seeds: agate's rows as Arrow, through Spark, with their types exact."""
+"""Seeds: agate's rows as Arrow, cast by Spark to their exact types."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def integer_type(table: agate.Table, index: int) -> str:
 def query(
     runner: Runner, table: agate.Table, adapter: Any, column_types: Mapping[str, str], quote_columns: bool | None
 ) -> str:
-    """Hand the rows to Spark as a temporary view, and read each column with its type.
+    """A temporary view of the rows, and the query that reads each column with its type.
 
     With `quote_columns: false` a name that needs quotes is an error: most often the delimiter is another one.
     """
     if quote_columns is False and (wrong := [name for name in table.column_names if not _WORD.fullmatch(name)]):
         raise PenstockError(
             f"Syntax error in the seed's header: {wrong[0]!r} is not a plain column name",
-            fix="Set `delimiter` to the one that the file has, or `quote_columns: true`.",
+            fix="Set `delimiter` to the delimiter of the file, or set `quote_columns: true`.",
         )
     wanted = {name.lower(): type for name, type in column_types.items()}
     types = [
@@ -53,13 +53,13 @@ def query(
     view = f"seed_{uuid.uuid4().hex}"
     runner.spark.createDataFrame(_arrow(table)).createOrReplaceTempView(view)
     columns = ", ".join(
-        f"cast({quote(name)} as {type}) as {quote(name)}" for name, type in zip(table.column_names, types)
+        f"cast({quote(name)} as {type}) as {quote(name)}" for name, type in zip(table.column_names, types, strict=True)
     )
     return f"select {columns} from {view}"
 
 
 def _arrow(table: agate.Table) -> pa.Table:
-    """Every value as text, which Spark then casts: no number passes through a float, and null stays null."""
+    """Every value as text, for Spark to cast. So no number passes through a float, and null stays null."""
     import pyarrow as pa
 
     return pa.table(
@@ -81,7 +81,7 @@ def _text(value: Any) -> str | None:
 
 
 class Seeds(EngineAdapter):
-    """Loads seeds, with the types that agate's columns become."""
+    """The type of each column of a seed, and the query that loads it."""
 
     @classmethod
     def convert_text_type(cls, agate_table: agate.Table, col_idx: int) -> str:
@@ -107,6 +107,6 @@ class Seeds(EngineAdapter):
     def seed_query(
         self, agate_table: agate.Table, column_types: Mapping[str, str] | None, quote_columns: bool | None = None
     ) -> str:
-        """A seed's rows as a temporary view; the query that reads them with their types."""
+        """Load a seed's rows into a temporary view; returns the query that reads them with their types."""
         with self.connections.exception_handler("seed"):
             return query(self.runner, agate_table, self, column_types or {}, quote_columns)

@@ -22,6 +22,7 @@ STRATEGY = "cdf_merge"
 
 
 def change_source(model: Mapping[str, Any], manifest: Any) -> ChangeSource:
+    """The config of a model that follows changes; all errors of its keys are in one message."""
     from penstock.changes import ChangeSource
 
     config = model["config"]
@@ -33,7 +34,7 @@ def change_source(model: Mapping[str, Any], manifest: Any) -> ChangeSource:
 
 
 def _relation(given: str, model: Mapping[str, Any], manifest: Any) -> str:
-    """What `cdf_source` names: a model or seed, a source as `source.table`, or a relation as `schema.identifier`."""
+    """The relation that `cdf_source` names by a model, a seed, `source.table` or `schema.identifier`."""
     nodes = {**getattr(manifest, "nodes", {}), **getattr(manifest, "sources", {})}
     for node in nodes.values():
         spellings = [node.name, f"{node.schema}.{node.identifier}"]
@@ -44,13 +45,13 @@ def _relation(given: str, model: Mapping[str, Any], manifest: Any) -> str:
     if "." in given:
         return given
     raise DbtRuntimeError(
-        f"`cdf_source` names {given!r}, which is no model, seed or source: write a model's name, source.table or "
-        "schema.identifier"
+        f"`cdf_source` names {given!r}, which is not a model, seed or source. Write the name of a model, source.table "
+        "or schema.identifier."
     )
 
 
 def response(report: MergeReport) -> PenstockAdapterResponse:
-    """What a run did, for `run_results.json`."""
+    """The result of a run, for `run_results.json`."""
     rows = report.rows_inserted + report.rows_updated + report.rows_deleted
     told = f"{report.rows_inserted:,} inserted, {report.rows_updated:,} updated, {report.rows_deleted:,} deleted"
     return PenstockAdapterResponse(
@@ -65,17 +66,18 @@ def response(report: MergeReport) -> PenstockAdapterResponse:
 
 
 class ChangeModels(EngineAdapter):
-    """What the macros call for `cdf_merge` models."""
+    """The calls that macros make for `cdf_merge` models."""
 
     @available.parse(lambda *a, **k: False)
     def follows_changes(self, model: Mapping[str, Any]) -> bool:
+        """Whether the strategy of a model is `cdf_merge`."""
         return bool(model["config"].get("incremental_strategy") == STRATEGY)
 
     @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
     def merge_changes(
         self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool, contract: Contract = None
     ) -> PenstockAdapterResponse:
-        """Bring a model's table to its sources' current versions; no row changed starts no Spark."""
+        """Merge the row changes of a model's sources. Spark starts only if rows have changed."""
         from penstock import changes
 
         with self.connections.exception_handler(sql):

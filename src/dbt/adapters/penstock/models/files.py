@@ -24,30 +24,34 @@ if TYPE_CHECKING:
     from penstock.files import FileSource, IngestReport, Listings
 
 Contract = Callable[[str], None] | None
-"""dbt's macro that compares a query's columns with a contract."""
+"""dbt's macro that raises if the columns of a query differ from the model's contract."""
 
 
 def is_file_model(config: Mapping[str, Any]) -> bool:
+    """Whether the config is that of a model over `@data`."""
     return kind_of(resolved(config)) in (*INGESTED, Kind.FILE_WINDOWS)
 
 
 def source_named(manifest: Any, name: str) -> Any:
-    """The dbt source that `file_source` names, as `source.table`."""
+    """The dbt source that `file_source` names; an error if there is none."""
     for source in getattr(manifest, "sources", {}).values():
         if f"{source.source_name}.{source.name}" == name:
             return source
     known = sorted(f"{source.source_name}.{source.name}" for source in getattr(manifest, "sources", {}).values())
-    raise DbtRuntimeError(f"`file_source` names {name!r}, which is no source: known are {', '.join(known) or 'none'}")
+    raise DbtRuntimeError(
+        f"`file_source` names {name!r}, which is not a source of this project. Its sources: {', '.join(known) or 'none'}"
+    )
 
 
 def file_source(config: Mapping[str, Any], manifest: Any, base: str | None, where: str) -> FileSource:
+    """Where a model's files are and how they are read; all errors of its keys are in one message."""
     from penstock.files import FileSource
 
     return FileSource.from_mapping(_keys(config, manifest), base=base, where=where)
 
 
 def problems(config: Mapping[str, Any], manifest: Any) -> list[str]:
-    """All that is wrong with where a model's files come from and how they are read."""
+    """All errors of the keys that say where a model's files are and how they are read."""
     from penstock.files import FileSource
 
     try:
@@ -57,7 +61,7 @@ def problems(config: Mapping[str, Any], manifest: Any) -> list[str]:
 
 
 def _keys(config: Mapping[str, Any], manifest: Any) -> dict[str, Any]:
-    """The keys of the source that the config names, and its own over them."""
+    """The keys of the model, over those of the source that its config names."""
     from penstock.files import FileSource
 
     own = resolved(config)
@@ -74,7 +78,7 @@ def _keys(config: Mapping[str, Any], manifest: Any) -> dict[str, Any]:
 
 
 def response(report: IngestReport) -> PenstockAdapterResponse:
-    """What a run of batches did, for `run_results.json`."""
+    """The result of a run, for `run_results.json`."""
     message = "OK nothing new" if report.nothing_new else f"OK {report.files:,} files, {report.rows:,} rows"
     return PenstockAdapterResponse(
         _message=message,
@@ -88,18 +92,18 @@ def response(report: IngestReport) -> PenstockAdapterResponse:
 
 
 def tested(test: Mapping[str, Any], manifest: Any) -> Any | None:
-    """The file model that a unit test is of."""
+    """The model over `@data` that a unit test tests; None if it tests another model."""
     model = getattr(manifest, "nodes", {}).get(test.get("tested_node_unique_id"))
     return model if model is not None and is_file_model(model.config.to_dict()) else None
 
 
 def given_rows(test: Mapping[str, Any], model: Any, manifest: Any) -> Any:
-    """What a unit test gives for `@data`: the rows of the source that the model's `file_source` names."""
+    """The rows that a unit test gives for `@data`: those of the source that the model's `file_source` names."""
     named = resolved(model.config.to_dict()).get("file_source")
     if named is None:
         raise DbtRuntimeError(
-            f"Unit test {test['name']} can't give rows for @data, because {model.name} names its files itself: "
-            "declare a source that has these keys, and name it in the model's `file_source`"
+            f"Unit test {test['name']} can't give rows for @data, because {model.name} has no `file_source`. "
+            "Declare a source with the keys of the model's files, and name it in `file_source`."
         )
     wanted = "source('{}', '{}')".format(*str(named).split(".", 1))
     for given in manifest.unit_tests[test["unique_id"]].given:
@@ -109,7 +113,7 @@ def given_rows(test: Mapping[str, Any], model: Any, manifest: Any) -> Any:
 
 
 def add_lineage(manifest: Any) -> None:
-    """A model depends on the source that its `file_source` names, so that docs and selectors show it."""
+    """Make models depend on the source that their `file_source` names, so that docs and selectors show it."""
     for node in getattr(manifest, "nodes", {}).values():
         name = getattr(getattr(node, "config", None), "_extra", {}).get("file_source")
         if not name:
@@ -121,7 +125,7 @@ def add_lineage(manifest: Any) -> None:
 
 
 class FileModels(EngineAdapter):
-    """What the macros call for models over `@data`."""
+    """The calls that macros make for models over `@data`."""
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
@@ -129,21 +133,22 @@ class FileModels(EngineAdapter):
         self._listing = threading.Lock()
 
     def set_macro_resolver(self, macro_resolver: MacroResolverProtocol) -> None:
-        """A project was parsed. What an earlier run of this process listed is out of date."""
+        """A project was parsed: forget the listings of an earlier run in this process."""
         super().set_macro_resolver(macro_resolver)
         self._run_listings = None
         add_lineage(macro_resolver)
 
     @available.parse(lambda *a, **k: False)
     def is_file_model(self, model: Mapping[str, Any]) -> bool:
+        """Whether a model reads `@data`."""
         return is_file_model(model["config"])
 
     @available.parse(lambda *a, **k: PenstockAdapterResponse(_message="OK"))
     def ingest_files(
         self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], replace: bool, contract: Contract = None
     ) -> PenstockAdapterResponse:
-        """Bring a file model's new files in; nothing new starts no Spark. `contract` is dbt's macro that asserts one."""
-        # Not imported above: pyarrow is for those who read files.
+        """Ingest a model's new files. Spark starts only if there are new files."""
+        # Not imported above, because it brings pyarrow.
         from penstock import files
 
         with self.connections.exception_handler(sql):
@@ -167,7 +172,7 @@ class FileModels(EngineAdapter):
     def preview_files(
         self, relation: PenstockRelation, sql: str, model: Mapping[str, Any], rows: int | None = None
     ) -> str:
-        """A file model's query over one batch of its files; nothing comes in."""
+        """A model's query over one batch of its files; nothing is ingested."""
         from penstock import files
 
         with self.connections.exception_handler(sql):
@@ -183,7 +188,7 @@ class FileModels(EngineAdapter):
 
     @available.parse_none
     def given_data(self, test: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The rows that a unit test gives for `@data`, and the types of its columns; None where it is no such test."""
+        """The rows that a unit test gives for `@data`, with the types of its columns; None for other tests."""
         from penstock import files
 
         model = tested(test, self._macro_resolver)
@@ -197,12 +202,12 @@ class FileModels(EngineAdapter):
 
     @available.parse(lambda *a, **k: "")
     def bind_data(self, sql: str, relation: str) -> str:
-        """The text with a relation in place of `@data`."""
+        """The SQL with a relation in place of `@data`."""
         return bind(sql, "data", relation)
 
     @property
     def _listings(self) -> Listings:
-        """One listing a run and root, whichever models read it."""
+        """The listings of this run. Models that read the same root share one listing."""
         from penstock.files import Listings
 
         with self._listing:

@@ -21,7 +21,7 @@ from dbt.adapters.penstock.response import PenstockAdapterResponse
 from penstock.sql import quoting
 from penstock.storage import given_location
 
-# penstock.files and penstock.windows bring pyarrow, which only the runs of such models need: imported by each function.
+# The functions import penstock.files and penstock.windows, because these bring pyarrow.
 if TYPE_CHECKING:
     from penstock.windows import FileSelect, Outcome, Request, Target, Window, WindowRun, WindowRuns, WindowSettings
 
@@ -30,7 +30,7 @@ _CORE = ("dbt", "dbt_spark", "dbt_penstock")
 
 
 def problems(node: Any) -> list[str]:
-    """All that is wrong with the windows of a model, and that can be told without Spark."""
+    """All errors of a model's windows that are found without Spark."""
     from penstock.sql import statement as sql
     from penstock.windows import WindowSettings
 
@@ -44,17 +44,19 @@ def problems(node: Any) -> list[str]:
 
 
 def window_of(model: Mapping[str, Any]) -> Window:
-    """The window that dbt is at."""
+    """The window that dbt runs now."""
     from penstock.windows import Window
 
     batch = model.get("batch")
     if batch is None or model.get("language") == "python":
-        raise DbtRuntimeError(f"{model['unique_id']} is a microbatch model without a batch: such a model is SQL")
+        raise DbtRuntimeError(
+            f"{model['unique_id']} is a microbatch model, and dbt gives no batch for it: microbatch models are written in SQL"
+        )
     return Window.of(batch["event_time_start"], batch["event_time_end"])
 
 
 def request(model: Mapping[str, Any], manifest: Any, settings: WindowSettings, full_refresh: bool) -> Request:
-    """What this `dbt run` asks for; asked when the first of its windows arrives, which is the first in time."""
+    """The windows that this `dbt run` is to run. Called for the first window to arrive, which is the first in time."""
     from dbt.flags import get_flags
     from dbt.materializations.incremental.microbatch import MicrobatchBuilder
     from dbt_common.invocation import get_invocation_started_at
@@ -77,14 +79,14 @@ def request(model: Mapping[str, Any], manifest: Any, settings: WindowSettings, f
         windows,
         named=start is not None and before is None,
         full_refresh=full_refresh,
-        # A sample's filter is narrower than its window, and so not to be rendered again.
+        # The filter of a sample is narrower than its window.
         packed=sample is None and not reads_batch(node, manifest),
         empty=bool(getattr(flags, "EMPTY", False)),
     )
 
 
 def reads_batch(node: Any, manifest: Any) -> bool:
-    """Whether a model's code, or that of a macro it calls, looks at the window that it is compiled for."""
+    """Whether a model, or a macro that it calls, reads the window that it is compiled for."""
     return any(_looks_at_batch(code) for code in _codes(node, manifest))
 
 
@@ -105,7 +107,7 @@ def _looks_at_batch(code: str) -> bool:
     try:
         tree = jinja2.Environment(extensions=["jinja2.ext.do"]).parse(code)
     except jinja2.TemplateSyntaxError:
-        # dbt's own tags (`{% materialization %}`, `{% snapshot %}`, …): nothing that a model calls.
+        # Tags of dbt (`{% materialization %}`, `{% snapshot %}`, …): a model calls none of them.
         return False
     attributes = any(found.attr == "batch" for found in tree.find_all(nodes.Getattr))
     constants = [found.value for found in tree.find_all(nodes.Const) if isinstance(found.value, str)]
@@ -113,6 +115,7 @@ def _looks_at_batch(code: str) -> bool:
 
 
 def response(outcome: Outcome) -> PenstockAdapterResponse:
+    """The result of a window, for `run_results.json`."""
     return PenstockAdapterResponse(
         _message=outcome.message,
         code="OK",
@@ -125,7 +128,7 @@ def response(outcome: Outcome) -> PenstockAdapterResponse:
 
 
 class WindowModels(FileModels):
-    """What the macros call for microbatch models."""
+    """The calls that macros make for microbatch models."""
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
@@ -133,7 +136,7 @@ class WindowModels(FileModels):
         self._beginning = threading.Lock()
 
     def set_macro_resolver(self, macro_resolver: MacroResolverProtocol) -> None:
-        """A project was parsed. The windows of an earlier run of this process are over."""
+        """A project was parsed: forget the windows of an earlier run in this process."""
         super().set_macro_resolver(macro_resolver)
         self._run_windows = None
 
@@ -150,8 +153,7 @@ class WindowModels(FileModels):
 
     @available.parse(lambda *a, **k: False)
     def window_needs_spark(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> bool:
-        """Whether a window that dbt has come to will be run."""
-
+        """Whether the window that dbt runs now needs Spark."""
         with self.connections.exception_handler(f"windows of {relation}"):
             return self._window_run(relation, model, full_refresh).needs_spark(window_of(model))
 
@@ -164,7 +166,7 @@ class WindowModels(FileModels):
         full_refresh: bool,
         contract: Contract = None,
     ) -> PenstockAdapterResponse:
-        """Bring in the window that dbt has come to, with others where they are packed; or tell why not."""
+        """Run the window that dbt is at, together with the others of its pack."""
         from penstock.windows import TableSelect
 
         with self.connections.exception_handler(sql):
@@ -177,7 +179,7 @@ class WindowModels(FileModels):
             return response(run.run(window, target, select))
 
     def _window_run(self, relation: PenstockRelation, model: Mapping[str, Any], full_refresh: bool) -> WindowRun:
-        """This invocation's run of a model; the first of its windows to arrive begins it."""
+        """The run of a model in this invocation; its first window begins the run."""
         from penstock.windows import WindowRun, WindowRuns
 
         def begin() -> WindowRun:
