@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from penstock.errors import PenstockError
@@ -27,6 +29,15 @@ PLAN = WindowPlan(
 
 def test_it_is_read_as_it_was_written() -> None:
     assert WindowPlan.from_bytes(7, PLAN.to_bytes(), "here") == PLAN
+
+
+def test_its_keys_on_disk_are_those_of_earlier_versions() -> None:
+    content = json.loads(PLAN.to_bytes())
+    assert content["shape"] == PLAN.schema
+    assert set(content) == {
+        "format_version", "kind", "ledger", "number", "generation", "batchId", "replace", "mode", "time", "windows",
+        "before", "whole", "shape",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
