@@ -1,4 +1,4 @@
-"""What a run did with its windows."""
+"""The results of windows and of jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outcome:
 
 @dataclass
 class WindowReport(Report):
-    """What one job did."""
+    """The windows and commits of one job."""
 
     commits: list[CommitMetrics] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)

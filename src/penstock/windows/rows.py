@@ -35,7 +35,7 @@ class Rows:
 
     window: Window
     schema: dict[str, Any] | None
-    """What the files of `@data` are read with."""
+    """The format and columns that the files of `@data` are read with."""
     bound: Bound
     columns: Sequence[Column]
     time: Column
