@@ -14,7 +14,7 @@ from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import View
 from penstock.secrets import remember
 from penstock.spark.runner import Runner
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.sql.names import Name
 from penstock.steps import Step, no_step
 

@@ -230,8 +230,8 @@ class TestWrongConfig:
     def test_one_error_with_all_of_it(self, project) -> None:
         _, said = run_dbt_and_capture(["run", "-s", "wrong"], expect_pass=False)
         for part in (
-            "`days_per_batch` is a whole number of at least 1, not 0",
-            "`skip_to_high_watermark` is true or false",
+            "`days_per_batch` must be a whole number of at least 1, not 0",
+            "`skip_to_high_watermark` must be true or false",
             "`source_path` has %Q",
             "`begin` is in the future",
             "`event_time` names at, which the model does not select: it selects id",

@@ -29,8 +29,8 @@ from penstock.protocol.schema import fit
 from penstock.protocol.state import State
 from penstock.secrets import logger
 from penstock.spark.backend import Backend
+from penstock.spark.commit_settings import on_sql
 from penstock.spark.facts import Call, facts
-from penstock.spark.internals.transaction import on_sql
 from penstock.spark.merge import BY_ROW, Exchange, can_exchange
 from penstock.spark.schema import of_frame
 from penstock.sql.names import Name

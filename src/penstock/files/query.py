@@ -12,8 +12,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from penstock.errors import PenstockError
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.sql.quoting import quote
+from penstock.sql.statement import read
 
 if TYPE_CHECKING:
     from penstock.spark.facts import Facts
@@ -184,7 +185,7 @@ def _problem(found: list[Token]) -> tuple[Token, str, str] | None:
         if token.token_type == TokenType.SEMICOLON and after is not None:
             return after, "a second statement begins here; a model is one SELECT", "Use a pre_hook or post_hook for it."
     first = found[0]
-    verb = sql.read(_text_of(found)).verb if first.text.upper() in ("WITH", "FROM") else first.text.upper()
+    verb = read(_text_of(found)).verb if first.text.upper() in ("WITH", "FROM") else first.text.upper()
     if verb in _SELECTS or verb == "FROM":
         return None
     if verb in _SCRIPTING:

@@ -1,7 +1,6 @@
-"""What the engine asks of Spark: one typed interface. `spark.runner.Runner` is the implementation in this process.
+"""The engine's interface to Spark. `spark.runner.Runner` implements it in this process.
 
-The names of PySpark's classes that other packages need for annotations are taken from here, so that no other package
-imports pyspark.
+Other packages take the names of PySpark's classes from here, for annotations, so that no other package imports pyspark.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass
 class Result:
-    """A statement that ran: its rows, if it has any, and what it wrote."""
+    """A statement that ran: its rows, if it has any, and the metrics of its commit."""
 
     query_id: str
     statement: Statement
@@ -60,13 +59,13 @@ class Backend(Protocol):
         """The columns of a query, without running it."""
 
     def columns_of_relation(self, name: str) -> list[Column]:
-        """The columns of whatever this session knows by a name, temporary views included."""
+        """The columns of any relation that this session knows by a name, temporary views included."""
 
     def drop_view(self, name: str) -> None:
         """Forget a temporary view."""
 
     def setting(self, key: str) -> str | None:
-        """A setting of this session; None where it is not set."""
+        """A setting of this session; None if it is not set."""
 
     # Statements: each is one atomic commit, and runs again on the new state after a conflict
 
@@ -105,7 +104,7 @@ class Backend(Protocol):
     ) -> None:
         """A commit without data."""
 
-    # Where things are
+    # Locations
 
     def place(self, location: str) -> str:
         """A location as Spark takes it; an error if Spark cannot work on its store."""
@@ -134,7 +133,7 @@ class Backend(Protocol):
         """Work for another thread, as a part of what runs here now."""
 
     def frame(self, java: Any) -> DataFrame:
-        """A DataFrame of Java's as one of Python's."""
+        """A DataFrame of this session over a DataFrame of Java's."""
 
     def check_alive(self) -> None:
         """An error if Spark does nothing any more, because it is gone or was told to stop."""

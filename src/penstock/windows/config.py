@@ -26,7 +26,7 @@ class WindowSettings:
     """The size of a model's windows, and how they are written.
 
     >>> WindowSettings.problems({"event_time": "day", "batch_size": "day", "begin": "2026-01-01", "days_per_batch": 0})
-    ['`days_per_batch` is a whole number of at least 1, not 0']
+    ['`days_per_batch` must be a whole number of at least 1, not 0']
     """
 
     event_time: str

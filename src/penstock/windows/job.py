@@ -19,7 +19,7 @@ from penstock.protocol.schema import fit
 from penstock.protocol.state import State
 from penstock.secrets import logger
 from penstock.spark.backend import Backend
-from penstock.spark.internals.transaction import noted, on_sql
+from penstock.spark.commit_settings import noted, on_sql
 from penstock.sql.names import Name
 from penstock.steps import Step, no_step
 from penstock.windows.backlog import Backlog

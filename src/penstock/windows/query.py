@@ -21,7 +21,7 @@ from penstock.files.reading import rescue
 from penstock.files.reading.frame import Frames, Shape, format_of
 from penstock.files.source import matching
 from penstock.sql import quoting
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.sql.names import Name
 from penstock.windows import bounds, filters
 from penstock.windows.config import WindowSettings

@@ -112,7 +112,7 @@ def test_settings_that_quoting_relies_on_are_not_the_users(key: str) -> None:
     ],
 )
 def test_a_damaged_link_is_one_clear_error(content: str) -> None:
-    with pytest.raises(PenstockError, match=r"not what penstock wrote \(/lake/_link.json\)"):
+    with pytest.raises(PenstockError, match=r"not written by penstock \(/lake/_link.json\)"):
         Link.from_bytes(content.encode(), "/lake/_link.json")
 
 
@@ -129,7 +129,7 @@ def test_a_damaged_link_is_one_clear_error(content: str) -> None:
     ],
 )
 def test_a_damaged_view_is_one_clear_error(content: str) -> None:
-    with pytest.raises(PenstockError, match=r"not what penstock wrote \(/lake/_view.json\)"):
+    with pytest.raises(PenstockError, match=r"not written by penstock \(/lake/_view.json\)"):
         View.from_bytes(content.encode(), "/lake/_view.json")
 
 

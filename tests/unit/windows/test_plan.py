@@ -44,7 +44,7 @@ def test_its_keys_on_disk_are_those_of_earlier_versions() -> None:
     ("data", "message"),
     [
         (b"", "can't be read"),
-        (b'{"kind": "files", "format_version": 1}', "one of files, not of windows"),
+        (b'{"kind": "files", "format_version": 1}', "records files, not windows"),
         (b'{"kind": "windows", "format_version": 9}', "format 9"),
         (b'{"kind": "windows", "format_version": 1, "number": 8}', "can't be read"),
     ],

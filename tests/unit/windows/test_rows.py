@@ -33,7 +33,7 @@ def test_a_row_of_a_filtered_input_that_is_outside_of_the_window_raises() -> Non
 
 
 def test_values_get_the_name_and_type_of_the_tables_column() -> None:
-    fitted = [Fitted("ID", "bigint", made="int")]
+    fitted = [Fitted("ID", "bigint", query_type="int")]
     assert rows(filtered=False).into(fitted).startswith("select cast(`id` as bigint) as `ID` from")
 
 

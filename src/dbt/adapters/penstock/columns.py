@@ -17,7 +17,7 @@ from penstock.delta.table import Column as TableColumn
 from penstock.errors import NotFound
 from penstock.protocol import schema
 from penstock.sql import quoting
-from penstock.sql.statement import statements
+from penstock.sql.tokens import statements
 
 
 class Columns(EngineAdapter):
@@ -131,7 +131,9 @@ class Columns(EngineAdapter):
             if evolves:
                 have = with_new_fields(made, have)
             filled = fitted(made, have, str(name), on_schema_change, logger.warning)
-            values = {column.name.lower(): column.value(quoting.quote(column.name), leaves=False) for column in filled}
+            values = {
+                column.name.lower(): column.value(quoting.quote(column.name), cast_plain=False) for column in filled
+            }
             items = [
                 (values.get(column.name.lower(), quoting.quote(column.name)), quoting.quote(column.name))
                 for column in made

@@ -12,7 +12,8 @@ from penstock.api import Lake
 from penstock.errors import from_spark
 from penstock.spark.backend import Result
 from penstock.spark.runner import Runner
-from penstock.sql.statement import read, statements
+from penstock.sql.statement import read
+from penstock.sql.tokens import statements
 
 
 class Cursor:

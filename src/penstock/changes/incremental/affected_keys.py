@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from penstock.changes.incremental import clauses
 from penstock.errors import PenstockError
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 
 if TYPE_CHECKING:
     from penstock.changes.query import ChangeModel

@@ -27,7 +27,7 @@ from penstock.changes.incremental.weights import WEIGHT
 from penstock.changes.query import PLACE, ChangeModel, parse
 from penstock.errors import PenstockError
 from penstock.spark.facts import Facts
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 
 _LIMITS: dict[type[exp.Expr], str] = {
     exp.Limit: "LIMIT",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
 from penstock.errors import PenstockError
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 
 _CLAUSES = {"WHERE", "GROUP", "HAVING", "QUALIFY", "WINDOW", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT"}
 _BEFORE_JOIN = {"LEFT", "RIGHT", "FULL", "OUTER", "INNER", "CROSS", "SEMI", "ANTI", "NATURAL"}

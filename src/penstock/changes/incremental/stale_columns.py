@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from penstock.changes.query import ChangeModel, parse
 from penstock.changes.version_range import Between
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 
 
 class Reads:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.changes.version_range import Segment, Span
 from penstock.errors import from_spark
-from penstock.spark.internals.jvm import DELTA, delta_log, option, scala_object
+from penstock.spark.internals.delta_log import delta_log
+from penstock.spark.internals.jvm import DELTA, option, scala_object
 from penstock.spark.schema import type_text
 from penstock.sql.quoting import quote
 

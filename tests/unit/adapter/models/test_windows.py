@@ -67,7 +67,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         days_per_batch=0,
     )
     assert windows.problems(wrong) == [
-        "`days_per_batch` is a whole number of at least 1, not 0",
+        "`days_per_batch` must be a whole number of at least 1, not 0",
         "`begin` is in the future: 2999-01-01",
         "`event_time` names at, which the model does not select: it selects id",
     ]

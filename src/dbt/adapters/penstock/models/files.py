@@ -18,7 +18,7 @@ from dbt.adapters.penstock.relation import PenstockRelation
 from dbt.adapters.penstock.response import PenstockAdapterResponse
 from penstock.config.kinds import INGESTED, Kind, kind_of
 from penstock.sql.names import Name
-from penstock.sql.statement import bind
+from penstock.sql.tokens import bind
 
 if TYPE_CHECKING:
     from penstock.files import FileSource, IngestReport, Listings

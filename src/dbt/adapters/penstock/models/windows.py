@@ -31,7 +31,7 @@ _CORE = ("dbt", "dbt_spark", "dbt_penstock")
 
 def problems(node: Any) -> list[str]:
     """All errors of a model's windows that are found without Spark."""
-    from penstock.sql import statement as sql
+    from penstock.sql import tokens as sql
     from penstock.windows import WindowSettings
 
     config = node.config.to_dict()

@@ -1,37 +1,18 @@
+"""Every method of a storage, on a disk and on a store that fails in every way."""
+
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from penstock.errors import NotFound, PenstockError
-from penstock.storage import Storage, files_at, normalize, split_path, split_root
-from tests.s3_server import AFTER, BEFORE, S3, serve
+from penstock.storage import Storage
+from tests.s3_server import AFTER, BEFORE, S3
 
 ODD_KEYS = ["10%3A00.json", "a#b", "q?r=1", "p+q", "s p", "ü 文", "d/e&f<g>", "%41", "50%", "[x]{y}*", "a\\b", "~'\""]
 NO_KEYS = ["a//b", "/a", "a/", ".", "a/../b", "../b", "a/./b", "new\nline", "\x7f"]
-
-
-@pytest.fixture
-def s3() -> Iterator[S3]:
-    with serve() as server:
-        yield server
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ("file:///data/my%20lake/", "/data/my lake"),
-        ("/data/lake/", "/data/lake"),
-        ("lake", "/project/lake"),
-        ("./a/../lake", "/project/lake"),
-        ("s3://bucket/lake/", "s3://bucket/lake"),
-        ("abfss://c@account.dfs.core.windows.net/lake", "abfss://c@account.dfs.core.windows.net/lake"),
-    ],
-)
-def test_locations_are_kept_in_one_form(given: str, kept: str) -> None:
-    assert normalize(given, "/project") == kept
 
 
 def test_objects_are_written_read_and_deleted(tmp_path: Path) -> None:
@@ -61,7 +42,7 @@ def test_a_listing_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.Mo
     def refuse(path: str) -> None:
         raise PermissionError(f"no: {path}")
 
-    monkeypatch.setattr("penstock.storage.os.scandir", refuse)
+    monkeypatch.setattr("penstock.storage.objects.os.scandir", refuse)
     with pytest.raises(PenstockError, match="could not be listed"):
         Storage(str(tmp_path)).folders("")
 
@@ -75,20 +56,14 @@ def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
 def test_a_root_that_cannot_be_used_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
-    monkeypatch.setattr("penstock.storage.os.access", lambda path, mode: not mode & os.W_OK)
+    monkeypatch.setattr("penstock.storage.objects.os.access", lambda path, mode: not mode & os.W_OK)
     storage = Storage(str(tmp_path / "lake"))
     storage.check_root(writable=False)
     with pytest.raises(PenstockError, match="can't be written"):
         storage.check_root(writable=True)
-    monkeypatch.setattr("penstock.storage.os.access", lambda path, mode: False)
+    monkeypatch.setattr("penstock.storage.objects.os.access", lambda path, mode: False)
     with pytest.raises(PenstockError, match="can't be read"):
         storage.check_root(writable=False)
-
-
-@pytest.mark.parametrize("given", ["file://./lake", "file://lake", "file://host/data/lake"])
-def test_a_file_uri_with_a_host_is_refused(given: str) -> None:
-    with pytest.raises(PenstockError, match="file:///"):
-        normalize(given, "/project")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +76,7 @@ def test_what_may_not_be_looked_at_is_not_missing(
         raise PermissionError(13, "Permission denied", path)
 
     storage = Storage(str(tmp_path))
-    monkeypatch.setattr("penstock.storage.os.stat", refuse)
+    monkeypatch.setattr("penstock.storage.objects.os.stat", refuse)
     with pytest.raises(PenstockError, match="Permission denied"):
         look(storage)
 
@@ -121,55 +96,6 @@ def test_a_store_that_is_not_known_is_said_in_one_line_and_without_its_password(
         Storage("foo://user:hunter2@host/lake").folders("")
     assert "hunter2" not in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("", {"one.csv", "day=1/two.csv", "other/three.csv"}),
-        ("/one.csv", {"one.csv"}),
-        ("/day=1", {"two.csv"}),
-        ("/*.csv", {"one.csv"}),
-        ("/day=[0-9]", {"day=1/two.csv"}),
-        ("/{one,none}.csv", {"one.csv"}),
-        ("/o*", {"one.csv", "other/three.csv"}),
-        ("/none.csv", set()),
-    ],
-)
-def test_the_files_at_a_location(location: str, expected: set[str], tmp_path: Path) -> None:
-    for name in ("one.csv", "day=1/two.csv", "other/three.csv", "_SUCCESS", ".one.csv.crc"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x")
-    assert {entry.path for entry in files_at(f"{tmp_path}{location}")} == expected
-
-
-@pytest.mark.parametrize(
-    ("root", "place", "key"),
-    [
-        ("/data/a%3Ab", "/data/a%3Ab", ""),
-        ("s3://bucket", "s3://bucket", ""),
-        ("s3://bucket/a%3Ab/c#d?e", "s3://bucket", "a%3Ab/c#d?e"),
-        ("abfss://c@account.dfs.core.windows.net/lake", "abfss://c@account.dfs.core.windows.net", "lake"),
-        ("https://account.blob.core.windows.net/c/lake", "https://account.blob.core.windows.net/c/lake", ""),
-    ],
-)
-def test_a_root_is_split_into_store_and_key(root: str, place: str, key: str) -> None:
-    assert split_root(root) == (place, key)
-
-
-@pytest.mark.parametrize(
-    ("path", "root", "key"),
-    [
-        ("/landing/eu/1.csv", "/landing/eu", "1.csv"),
-        ("/landing/us/1.csv", "/landing", "us/1.csv"),
-        ("/landings/1.csv", "/landings", "1.csv"),
-        ("s3://b/in/x#y/1.csv", "s3://b/in", "x#y/1.csv"),
-        ("s3://b/other/x#y/1.csv", "s3://b", "other/x#y/1.csv"),
-        ("/1.csv", "/", "1.csv"),
-    ],
-)
-def test_a_file_belongs_to_the_nearest_root(path: str, root: str, key: str) -> None:
-    assert split_path(path, ["/landing", "/landing/eu", "s3://b/in"]) == (root, key)
 
 
 @pytest.mark.parametrize("prefix", ["", "/plain", "/a%3Ab/c#d?e f"])
@@ -221,20 +147,6 @@ def test_a_listing_names_a_key_that_cannot_be_addressed(s3: S3) -> None:
     s3.put("p/a//b")
     with pytest.raises(PenstockError, match="p/a//b"):
         list(Storage("s3://bucket/p", s3.options).list(""))
-
-
-def test_the_files_at_a_location_of_a_store(s3: S3) -> None:
-    for key in ("in/a#b/1%3A.csv", "in/a#b/2.csv", "in/a"):
-        s3.put(key)
-    found = {
-        location: {entry.path for entry in files_at(f"s3://bucket/{location}", s3.options)}
-        for location in ("in/a#b", "in/a#b/1%3A.csv", "in/a#b/*.csv")
-    }
-    assert found == {
-        "in/a#b": {"1%3A.csv", "2.csv"},
-        "in/a#b/1%3A.csv": {"1%3A.csv"},
-        "in/a#b/*.csv": {"1%3A.csv", "2.csv"},
-    }
 
 
 def test_a_put_whose_answer_was_lost_was_ours(s3: S3) -> None:
@@ -296,7 +208,7 @@ def test_a_panic_of_the_store_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     def panic(*args: object, **options: object) -> None:
         raise PanicException("Expected config prefix")
 
-    monkeypatch.setattr("penstock.storage.from_url", panic)
+    monkeypatch.setattr("penstock.storage.objects.from_url", panic)
     with pytest.raises(PenstockError, match="Expected config prefix"):
         Storage("s3://bucket").exists("a")
 

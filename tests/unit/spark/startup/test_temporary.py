@@ -1,8 +1,7 @@
-"""What can be said of the session without starting it."""
+"""The temporary folders of Spark, and their sweep."""
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
@@ -13,25 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark import session
 from penstock.spark.startup import temporary
 
 DEAD = 2**22 + 1
 """A process id that no process has."""
-
-
-@pytest.mark.parametrize(("place", "heard"), [("/lib/py4j/java_gateway.py", False), ("/lib/mine.py", True)])
-def test_py4j_does_not_complain_in_the_root_loggers_name(
-    place: str, heard: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    root = logging.getLogger()
-    before = list(root.filters)
-    try:
-        session._silence_python()
-        root.handle(root.makeRecord("root", logging.ERROR, place, 1, "Exception while sending command.", (), None))
-    finally:
-        root.filters[:] = before
-    assert bool(caplog.records) == heard
 
 
 @pytest.fixture
