@@ -29,7 +29,7 @@ lint: .venv/ready
 	$(RUN) ruff format --check src tests examples benchmarks
 
 types: .venv/ready
-	$(RUN) mypy --strict src/penstock
+	$(RUN) mypy --strict src/penstock src/dbt/adapters/penstock
 
 unit: .venv/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'

@@ -1,4 +1,4 @@
-"""A model's SELECT over one window: over tables, whose filters dbt has put in, or over files, where we put it in."""
+"""A model's SELECT over one window: over tables, which dbt has filtered, or over files, which are filtered here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from penstock.spark.reading.file_schema import FileSchema
 from penstock.sql import quoting
 from penstock.sql import tokens as sql
 from penstock.sql.names import Name
-from penstock.windows import bounds
+from penstock.windows import bounds, filters
 from penstock.windows.config import WindowSettings
 from penstock.windows.source import DATE, Dated, DatedPath, refuse_missing
 from penstock.windows.window import Window, after, floor, plain
@@ -35,46 +35,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bound:
-    """A SELECT that reads one window."""
+    """A SELECT over one window."""
 
     text: str
     filtered: bool
-    """Whether what it reads is the window's alone; else what it makes is to be filtered."""
+    """Whether its inputs are filtered by the window. If not, its rows are."""
     drop: Callable[[], None] = lambda: None
-    """Forget what was made for it in the session."""
+    """Drops the temporary view that the SELECT reads."""
     kept: str | None = None
-    """A column that the table gets whatever `on_schema_change` says: what does not fit its columns is in it."""
+    """A column that the table gets with any `on_schema_change`: the rescued data."""
 
 
 class Select(Protocol):
-    """What a model selects, for any window."""
+    """A model's SELECT for any window."""
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
-        """What the window's files are read as; None for tables, and where there is no file to tell."""
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The format and columns that a window's files are read with; None for tables, and if no file is known."""
 
     def is_empty(self, window: Window) -> bool:
-        """Whether a window is known to hold nothing, without a JVM."""
+        """Whether a window is known to have no rows. No JVM starts."""
 
     def is_settled(self, window: Window) -> bool:
-        """Whether nothing of a window is still being written."""
+        """Whether no file of a window is still being written."""
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound: ...
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound: ...
 
     def same_as(self, other: Select) -> bool:
-        """Whether another window's text differs by nothing but its window."""
+        """Whether the text for another window is the same except for the window."""
 
 
 class TableSelect:
-    """A SELECT over tables, as dbt has compiled it for one window."""
+    """A SELECT over tables that dbt compiled for one window."""
 
     def __init__(self, lake: LakeFolder, text: str, window: Window, *, fixed: bool) -> None:
-        """`fixed` is a text that is right for its own window alone."""
+        """`fixed`: the text can be used for this window only."""
         self._lake = lake
         self._text = text
         self._window = window
         self._fixed = fixed
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
 
     def is_empty(self, window: Window) -> bool:
@@ -83,26 +83,25 @@ class TableSelect:
     def is_settled(self, window: Window) -> bool:
         return True
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
-        filtered = bounds.is_filtered(self._text)
-        if self._fixed:
-            if window != self._window:
-                raise PenstockError(
-                    f"The model reads `model.batch`, so that its SQL for {self._window} can't be used for {window}",
-                    fix=f"Run it with {command_line(window)} first.",
-                )
-            return Bound(self._text, filtered)
-        return Bound(bounds.rebound(self._text, window, self._type_of), filtered)
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
+        if self._fixed and window != self._window:
+            raise PenstockError(
+                f"The model reads `model.batch`, so its SQL for {self._window} can't be used for {window}",
+                fix=f"Run it with {command_line(window)} first.",
+            )
+
+        def render(found: filters.Filter) -> str:
+            wanted = found if self._fixed else found.within(window)
+            return wanted.sql(_type_of(self._lake, found.relation, found.column))
+
+        return Bound(filters.rendered(self._text, render), filters.is_filtered(self._text))
 
     def same_as(self, other: Select) -> bool:
         return isinstance(other, TableSelect) and self._plain == other._plain
 
     @cached_property
     def _plain(self) -> str:
-        return bounds.rebound(self._text, None, self._type_of)
-
-    def _type_of(self, relation: str, column: str) -> str | None:
-        return column_type(self._lake, relation, column)
+        return filters.without_windows(self._text)
 
 
 class FileSelect:
@@ -126,12 +125,12 @@ class FileSelect:
         self._settings = settings
         self._event_time = settings.event_time.lower()
         self._listings = listings
-        # Folders that are no longer than a window hold nothing but its rows.
+        # The files of a folder are all in one window if the folder's date is not longer than a window.
         self._folders_are_windows = path is not None and SIZES.index(path.unit) <= SIZES.index(settings.batch_size)
         words = {token.text.lower() for token in sql.tokens(model.text)}
         self._with_date = path is not None and (DATE in words or self._event_time == DATE)
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
         paths = self._paths(self._files(window))
         if not paths:
             return known
@@ -149,10 +148,10 @@ class FileSelect:
     def is_settled(self, window: Window) -> bool:
         return not any(pc.any(self._young(dated.files)).as_py() for dated in self._listed(window))
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
-        assert shape is not None
-        frames = self._frames(shape["format"])
-        read = FileSchema(shape["schema"], tuple(shape["folders"]))
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
+        assert schema is not None
+        frames = self._frames(schema["format"])
+        read = FileSchema(schema["schema"], tuple(schema["folders"]))
         frame = self._frame(frames, read, self._files(window))
         found = next((field for field in frame.schema.fields if field.name.lower() == self._event_time), None)
         filtered, rescued = self._folders_are_windows, self._source.rescued_data_column
@@ -177,16 +176,16 @@ class FileSelect:
         self._runner.drop_view(view)
 
     def preview(self) -> str:
-        """A query that reads like the model does, over the newest window that has files, and brings nothing in."""
+        """The model's query over the newest window that has files; nothing is ingested."""
         begin, size = self._settings.begin, self._settings.batch_size
         whole = Window(floor(begin, size), after(datetime.now(timezone.utc), size))
         for window in reversed(list(whole.steps(size))):
             if not self.is_empty(window):
-                return self.over(window, self.shape(window, None)).text
+                return self.over(window, self.schema(window, None)).text
         raise PenstockError(
-            "There is no file yet that would show the columns of @data",
+            "There is no file yet, so the columns of @data are not known",
             where=None if self._path is None else self._path.text,
-            fix="Let a file land, or correct `source_path` or `begin`.",
+            fix="Put a file there, or correct `source_path` or `begin`.",
         )
 
     def same_as(self, other: Select) -> bool:
@@ -207,7 +206,7 @@ class FileSelect:
         return self._runner.frames(read_options(self._source, format))
 
     def _files(self, window: Window) -> list[Dated]:
-        """What there is to read: neither empty files nor those that may still be written."""
+        """The files to read: without empty files and files that may still be written."""
         found = []
         for dated in self._listed(window):
             kept = dated.files.filter(pc.and_(pc.invert(self._young(dated.files)), pc.greater(dated.files["size"], 0)))
@@ -236,8 +235,8 @@ class FileSelect:
         return sorted(path for item in dated for path in item.files["path"].to_pylist())
 
 
-def column_type(lake: LakeFolder, relation: str, column: str) -> str | None:
-    """The type of a relation's column, where that can be told without a JVM."""
+def _type_of(lake: LakeFolder, relation: str, column: str) -> str | None:
+    """The type of a relation's column; None where it is not known without a JVM."""
     try:
         name = Name.parse(relation)
         found = lake.find(name)

@@ -162,7 +162,7 @@ def test_a_window_of_odd_names_is_read_once(landing, columns):
     lake = landing.lake
     select = FileSelect(lake, lake.runner, model, source, path, settings, files.Listings())
     window = Window.of("2026-04-01", "2026-04-03")
-    query = select.over(window, select.shape(window, None)).text
+    query = select.over(window, select.schema(window, None)).text
     assert sorted(row[0] for row in lake.sql(query).collect()) == [0, 0, 1, 1, 2, 2]
 
 

@@ -1,10 +1,18 @@
-"""`dbt docs generate`, out of the Delta logs: no JVM."""
+"""`dbt docs generate` and freshness, from the Delta logs. No JVM starts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.base import BaseRelation
+from dbt.adapters.base.impl import FreshnessResponse
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.macros import MacroResolverProtocol
+
+from dbt.adapters.penstock.credentials import DATABASE
+from dbt.adapters.penstock.engine import EngineAdapter
 from penstock.api import Lake
 from penstock.delta.table import Column
 from penstock.errors import UnsupportedTable
@@ -13,6 +21,7 @@ from penstock.sql.names import Name
 
 if TYPE_CHECKING:
     import agate
+    from dbt_common.contracts.metadata import CatalogTable
 
 _KINDS = {"table": "table", "view": "view", "files": "external"}
 _STATISTICS = (
@@ -37,8 +46,8 @@ def table(lake: Lake, names: Iterable[Name], database: str) -> agate.Table:
     return table_from_data_flat(rows, columns)
 
 
-def single(lake: Lake, name: Name, database: str) -> Any:
-    """The catalog of one relation, as dbt keeps it."""
+def single(lake: Lake, name: Name, database: str) -> CatalogTable | None:
+    """The catalog of one relation, in dbt's classes; None if it does not exist."""
     from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
     relation = lake.find(name)
@@ -78,7 +87,7 @@ def _rows(lake: Lake, relation: Relation, database: str) -> list[dict[str, Any]]
 
 
 def _columns(lake: Lake, relation: Relation) -> list[Column]:
-    # Only Spark could tell what is in raw files, and the docs are not worth a JVM.
+    # Only Spark knows the columns of raw files, and docs start no JVM.
     return [] if relation.kind == "files" else lake.columns(relation.name)
 
 
@@ -122,3 +131,34 @@ def _row(
             f"stats:{key}:include": key in statistics,
         }
     return row
+
+
+def _name(relation: BaseRelation) -> Name:
+    return Name(str(relation.schema), str(relation.identifier))
+
+
+class DocsCatalog(EngineAdapter):
+    """The calls of `dbt docs generate` and `dbt source freshness`."""
+
+    def _get_one_catalog(self, information_schema: Any, schemas: Any, used_schemas: Any) -> agate.Table:
+        names = [relation.name for schema in schemas for relation in self.lake.relations(str(schema))]
+        return self._catalog_filter_table(table(self.lake, names, DATABASE), used_schemas)
+
+    def _get_one_catalog_by_relations(self, information_schema: Any, relations: Any, used_schemas: Any) -> agate.Table:
+        names = [_name(relation) for relation in relations]
+        return self._catalog_filter_table(table(self.lake, names, DATABASE), used_schemas)
+
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        with self.connections.exception_handler(f"catalog of {relation}"):
+            return single(self.lake, _name(relation), DATABASE)
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: MacroResolverProtocol | None = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
+        now = datetime.now(timezone.utc)
+        found = {}
+        with self.connections.exception_handler("freshness"):
+            for source in sources:
+                modified = self.lake.last_modified(_name(source))
+                found[source] = self._create_freshness_response(modified, now)
+        return [], found

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.penstock import window_model
+from dbt.adapters.penstock.models import windows
 
 MACROS = {
     "macro.shop.plain": ("{% macro plain() %}{{ ref('a') }}{% endmacro %}", []),
@@ -53,7 +53,7 @@ MANIFEST = SimpleNamespace(
 )
 def test_a_model_that_looks_at_its_batch_is_found(given: SimpleNamespace, expected: bool) -> None:
     """A string 'batch' counts: not to pack is slower, to pack would be wrong."""
-    assert window_model.reads_batch(given, MANIFEST) is expected
+    assert windows.reads_batch(given, MANIFEST) is expected
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
@@ -66,7 +66,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         begin="2999-01-01",
         days_per_batch=0,
     )
-    assert window_model.problems(wrong) == [
+    assert windows.problems(wrong) == [
         "`days_per_batch` must be a whole number of at least 1, not 0",
         "`begin` is in the future: 2999-01-01",
         "`event_time` names at, which the model does not select: it selects id",
