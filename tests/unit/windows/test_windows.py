@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timezone
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -206,7 +207,7 @@ class TestDatedPath:
 
 
 class TestSettings:
-    RIGHT = {"event_time": "at", "batch_size": "day", "begin": "2026-01-01"}
+    RIGHT: ClassVar = {"event_time": "at", "batch_size": "day", "begin": "2026-01-01"}
 
     @pytest.mark.parametrize(
         ("given", "problem"),
