@@ -9,7 +9,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types archive unit explore functional models intake users faults chaos bench format reference clean java
+.PHONY: help demo test check lint types archive unit explore functional models intake users faults chaos bench format reference coverage clean java
 
 help: ## What can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -33,6 +33,10 @@ types: .venv/ready
 
 unit: .venv/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'
+
+coverage: .venv/ready $(if $(INTAKE),java) ## The share of the code that the unit tests run; with INTAKE=1 also the tests of files and changes
+	$(RUN) python -m pytest tests/unit -m 'not slow' -q --cov --cov-report=$(if $(INTAKE),,term)
+	$(if $(INTAKE),$(RUN) python -m pytest $(INTAKE_TESTS) -m 'not slow' -q --cov --cov-append --cov-report=term)
 
 explore: .venv/ready ## The protocol under every schedule of two or three processes, with two preemptions and a kill
 	$(RUN) python -m pytest tests/exploration
@@ -71,7 +75,7 @@ reference: .venv/ready ## Write the docs' reference of all keys
 	$(RUN) python -m penstock.config > docs/reference.md
 
 clean: ## Remove what was made here
-	rm -rf .venv .tools lake dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .tools lake dist build .pytest_cache .mypy_cache .ruff_cache .coverage
 
 java:
 	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { \
