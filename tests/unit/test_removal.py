@@ -337,15 +337,15 @@ def test_a_folder_that_cant_be_renamed_is_left_and_named(disk: Lake, monkeypatch
 def test_a_folder_that_cant_be_deleted_is_dropped_and_named(
     disk: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    unlink = os.unlink
+    unlink = Path.unlink
 
-    def refuse(path: str, **keys: object) -> None:
-        if str(path).endswith("part-0.parquet"):
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path.name == "part-0.parquet":
             raise PermissionError(13, "Permission denied")
-        unlink(path, **keys)  # type: ignore[arg-type]
+        unlink(path, missing_ok)
 
     with monkeypatch.context() as patched:
-        patched.setattr(removal.os, "unlink", refuse)
+        patched.setattr(Path, "unlink", refuse)
         disk.drop(ORDERS)
     assert disk.find(ORDERS) is None
     assert "was dropped, and could not be deleted" in caplog.text
