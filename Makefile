@@ -13,7 +13,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types archive unit explore functional models intake users faults chaos bench
+.PHONY: help demo test check lint types archive unit explore functional models intake users faults wheel dist chaos bench
 .PHONY: format reference coverage clean java slice test-dbt-1.12 test-spark-4.1 test-pythons
 
 help: ## What can be made
@@ -25,7 +25,7 @@ demo: $(VENV)/ready java ## Build the example project into ./lake and show it
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: $(VENV)/ready java ## Everything: lint, types and all tests
 	$(MAKE) --no-print-directory -j2 archive lint types
-	$(MAKE) --no-print-directory -j2 models intake faults unit explore
+	$(MAKE) --no-print-directory -j2 models intake faults unit explore wheel
 
 check: $(VENV)/ready lint types unit ## The fast loop, before each commit
 
@@ -64,6 +64,12 @@ archive: $(VENV)/ready java
 
 faults: $(VENV)/ready java ## Real processes, at once and killed; and lakes of earlier versions
 	$(RUN) python -m pytest tests/faults tests/compatibility -m 'not slow'
+
+wheel: $(VENV)/ready java ## What users install: the wheel, in an empty environment and another folder
+	$(RUN) python -m pytest tests/packaging
+
+dist: $(filter .tools/bin/uv,$(UV)) ## Build the wheel and the source distribution
+	$(UV) build --clear
 
 chaos: $(VENV)/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes, four preemptions
 	PENSTOCK_KILLS=200 PENSTOCK_SEQUENCES=500 $(RUN) python -m pytest tests/faults tests/unit/files tests/functional/changes
