@@ -13,7 +13,7 @@ export UV_LINK_MODE := copy
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types archive unit explore functional models intake users faults wheel dist chaos bench
+.PHONY: help demo test check lint types actionlint archive unit explore functional models intake users faults wheel dist chaos bench
 .PHONY: format reference coverage clean java slice test-dbt-1.12 test-spark-4.1 test-pythons
 
 help: ## What can be made
@@ -24,10 +24,10 @@ demo: $(VENV)/ready java ## Build the example project into ./lake and show it
 
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: $(VENV)/ready java ## Everything: lint, types and all tests
-	$(MAKE) --no-print-directory -j2 archive lint types
+	$(MAKE) --no-print-directory -j2 archive lint types actionlint
 	$(MAKE) --no-print-directory -j2 models intake faults unit explore wheel
 
-check: $(VENV)/ready lint types unit ## The fast loop, before each commit
+check: $(VENV)/ready lint types actionlint unit ## The fast loop, before each commit
 
 lint: $(VENV)/ready
 	$(RUN) ruff check src tests examples benchmarks
@@ -35,6 +35,13 @@ lint: $(VENV)/ready
 
 types: $(VENV)/ready
 	$(RUN) mypy --strict src/penstock
+
+ACTIONLINT := $(or $(shell command -v actionlint 2>/dev/null),.tools/go/actionlint)
+actionlint: ## Check the workflows of CI; needs actionlint, or Go to build it
+	@if ! test -x $(ACTIONLINT) && command -v go >/dev/null; then \
+	  GOBIN=$(CURDIR)/.tools/go go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 || true; fi
+	@if test -x $(ACTIONLINT); then echo $(ACTIONLINT); $(ACTIONLINT) .github/workflows/*.yml; else \
+	  echo "actionlint: skipped. Install it (macOS: brew install actionlint), or Go 1.25 or later, which builds it."; fi
 
 unit: $(VENV)/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'
