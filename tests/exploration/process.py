@@ -239,7 +239,7 @@ class MemoryJob(FileJob):
         if not rows:
             return {}
         found = Process.ask("status", tuple(path for path, *_ in rows))
-        pairs = [(path, now, then) for (path, *then), now in zip(rows, found)]
+        pairs = [(path, now, then) for (path, *then), now in zip(rows, found, strict=True)]
         return {
             path: "vanished" if now is None else "changed"
             for path, now, then in pairs

@@ -95,15 +95,15 @@ def test_a_folder_that_cant_be_renamed_is_left_and_named(on_disk: Lake, monkeypa
 def test_a_folder_that_cant_be_deleted_is_dropped_and_named(
     on_disk: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    unlink = os.unlink
+    unlink = Path.unlink
 
-    def refuse(path: str, **keys: object) -> None:
-        if str(path).endswith("part-0.parquet"):
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path.name == "part-0.parquet":
             raise PermissionError(13, "Permission denied")
-        unlink(path, **keys)  # type: ignore[arg-type]
+        unlink(path, missing_ok)
 
     with monkeypatch.context() as patched:
-        patched.setattr(disk.os, "unlink", refuse)
+        patched.setattr(Path, "unlink", refuse)
         on_disk.drop(ORDERS)
     assert on_disk.find(ORDERS) is None
     assert "was dropped, but could not be deleted" in caplog.text
