@@ -91,17 +91,7 @@ class SessionSettings:
         memory = given.get("memory")
         if memory is not None and not _MEMORY.match(str(memory)):
             problems.append(f"`session.memory` is a size such as 4g or 800m, not {memory!r}")
-        config = given.get("spark_config")
-        if config is not None and not isinstance(config, Mapping):
-            problems.append(f"`session.spark_config` is a block of Spark settings, not {_kind(config)}")
-        else:
-            problems += _shown_by_executors(config or {})
-        for key, value in config.items() if isinstance(config, Mapping) else ():
-            if PINNED.get(str(key), _spark_value(value)) != _spark_value(value):
-                problems.append(
-                    f"`session.spark_config` can't set {key} to {_spark_value(value)}: names and texts that are quoted "
-                    "for SQL would be read as something else"
-                )
+        problems += _config_problems(given.get("spark_config"))
         for key in ("jars", "repositories"):
             value = given.get(key)
             if value is None:
@@ -141,6 +131,20 @@ class SessionSettings:
             repositories=tuple(Repository.from_setting(item) for item in given.get("repositories") or ()),
             fast_start=given.get("fast_start") is not False,
         )
+
+
+def _config_problems(config: Any) -> list[str]:
+    """The errors in `session.spark_config`."""
+    if config is None:
+        return []
+    if not isinstance(config, Mapping):
+        return [f"`session.spark_config` is a block of Spark settings, not {_kind(config)}"]
+    return _shown_by_executors(config) + [
+        f"`session.spark_config` can't set {key} to {_spark_value(value)}: names and texts that are quoted for SQL would "
+        "be read as something else"
+        for key, value in config.items()
+        if PINNED.get(str(key), _spark_value(value)) != _spark_value(value)
+    ]
 
 
 def _kind(value: Any) -> str:

@@ -197,32 +197,37 @@ class Transaction:
         `places` has the path of a file and the index of a row, as in Spark's `_metadata`. Delta's MERGE would find
         these rows by reading the table three times, and by shuffling all of it if rows are inserted too.
         """
-        session = java_session(self._spark)
-        always = java_class(self._spark, "org.apache.spark.sql.catalyst.expressions.Literal")
-        bitmaps = scala_object(self._spark, f"{DELTA}.commands.DeletionVectorBitmapGenerator")
-        helper = scala_object(self._spark, f"{DELTA}.commands.DMLWithDeletionVectorsHelper")
-        column = java_class(self._spark, "org.apache.spark.sql.functions").col
-        columns = [option(self._spark, column(name)) for name in places.columns]
         try:
             with self._session.beside(lambda: self._java.writeFiles(java_frame(rows))) as writing:
-                files = self.files()
-                found = bitmaps.buildRowIndexSetsForFilesMatchingCondition(
-                    session, self._java, True, java_frame(places), files, always.TrueLiteral(), *columns
-                )
-                by_name = helper.generateCandidateFileMap(self._log.dataPath(), files)
-                touched = helper.findFilesWithMatchingRows(self._java, by_name, found)
-                statistics = scala_object(self._spark, f"{DELTA}.stats.StatsCollectionUtils")
-                length = statistics.getDataSkippingStringPrefixLength(session, self._java.metadata())
-                removed = helper.processUnmodifiedData(session, touched, self._java.snapshot(), length)._1()
+                removed = self._without(places)
                 added = writing.result()
             step("written")
-            self._java.registerSQLMetrics(session, java_metrics(self._spark, {**counts, **_sizes(added)}))
+            metrics = java_metrics(self._spark, {**counts, **_sizes(added)})
+            self._java.registerSQLMetrics(java_session(self._spark), metrics)
             merge = scala_object(self._spark, f"{DELTA}.DeltaOperations$Merge")
             operation = merge.apply(self._none, self._nil, self._nil, self._nil)
             with self._session.configured(noted(note)):
                 self._commit(removed.appendedAll(added), marks, operation)
         except Exception as error:
             raise from_spark(error) from error
+
+    def _without(self, places: DataFrame) -> Any:
+        """The actions that give files new deletion vectors, without the rows at these row locations."""
+        session = java_session(self._spark)
+        always = java_class(self._spark, "org.apache.spark.sql.catalyst.expressions.Literal").TrueLiteral()
+        bitmaps = scala_object(self._spark, f"{DELTA}.commands.DeletionVectorBitmapGenerator")
+        helper = scala_object(self._spark, f"{DELTA}.commands.DMLWithDeletionVectorsHelper")
+        column = java_class(self._spark, "org.apache.spark.sql.functions").col
+        columns = [option(self._spark, column(name)) for name in places.columns]
+        files = self.files()
+        found = bitmaps.buildRowIndexSetsForFilesMatchingCondition(
+            session, self._java, True, java_frame(places), files, always, *columns
+        )
+        by_name = helper.generateCandidateFileMap(self._log.dataPath(), files)
+        touched = helper.findFilesWithMatchingRows(self._java, by_name, found)
+        statistics = scala_object(self._spark, f"{DELTA}.stats.StatsCollectionUtils")
+        length = statistics.getDataSkippingStringPrefixLength(session, self._java.metadata())
+        return helper.processUnmodifiedData(session, touched, self._java.snapshot(), length)._1()
 
     def commit(self, marks: Mapping[str, int], note: str, properties: Mapping[str, str]) -> None:
         """Commit marks without data, and set these table properties."""

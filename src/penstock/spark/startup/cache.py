@@ -53,6 +53,13 @@ def is_trusted_file(path: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and _is_ours(found) and not found.st_mode & _OTHERS_WRITE
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a new file that nobody else can read, in place of an older one."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+
+
 def _make(folder: Path, *, mends: bool) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:

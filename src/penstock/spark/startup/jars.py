@@ -19,7 +19,7 @@ from xml.sax.saxutils import quoteattr
 from penstock.config.session_settings import Repository
 from penstock.errors import PenstockError
 from penstock.secrets import logger, redact
-from penstock.spark.startup.cache import JARS, cache_folder, is_trusted_file, trusted_folder
+from penstock.spark.startup.cache import JARS, cache_folder, is_trusted_file, trusted_folder, write_private
 
 log = logger("penstock.jars")
 
@@ -114,25 +114,13 @@ def _is_right(jar: Path) -> bool:
 def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositories: tuple[Repository, ...]) -> None:
     staging = Path(tempfile.mkdtemp(prefix="fetch-", dir=folder.parent))
     try:
-        _private(staging / "settings.xml", _settings(staging, repositories))
+        write_private(staging / "settings.xml", _settings(staging, repositories))
         (staging / "ivy.xml").write_text(_module())
-        classpath = os.path.join(spark_home, "jars", "*")
-        command = [java, "-cp", classpath, "org.apache.ivy.Main", "-warn"]
-        command += ["-settings", str(staging / "settings.xml"), "-ivy", str(staging / "ivy.xml")]
-        command += ["-types", "jar", "-retrieve", str(staging / "jars" / "[artifact]-[revision].[ext]")]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_FETCH)
-        except subprocess.TimeoutExpired as error:
-            raise PenstockError(
-                f"Delta's jars did not arrive within {_SECONDS_TO_FETCH // 60} minutes",
-                where=redact(", ".join(repository.url for repository in repositories)) or "Maven Central",
-                fix=_OTHER_WAYS,
-            ) from error
+        done = _ivy(staging, spark_home, java, repositories)
         fetched = staging / "jars"
         if done.returncode != 0 or not all((fetched / name).exists() for name in names):
             told = folder.parent / "fetch.log"
-            told.unlink(missing_ok=True)
-            _private(told, redact(done.stdout + done.stderr))
+            write_private(told, redact(done.stdout + done.stderr))
             raise PenstockError(
                 "Delta's jars could not be fetched from the Maven repositories",
                 where=f"what Ivy said is in {told}",
@@ -155,10 +143,22 @@ def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositor
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _private(path: Path, text: str) -> None:
-    """Write a new file that nobody else can read."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
+def _ivy(
+    staging: Path, spark_home: str, java: str, repositories: tuple[Repository, ...]
+) -> subprocess.CompletedProcess[str]:
+    """Run Ivy, the resolver that Spark carries; an error if it does not end in time."""
+    classpath = os.path.join(spark_home, "jars", "*")
+    command = [java, "-cp", classpath, "org.apache.ivy.Main", "-warn"]
+    command += ["-settings", str(staging / "settings.xml"), "-ivy", str(staging / "ivy.xml")]
+    command += ["-types", "jar", "-retrieve", str(staging / "jars" / "[artifact]-[revision].[ext]")]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_FETCH)
+    except subprocess.TimeoutExpired as error:
+        raise PenstockError(
+            f"Delta's jars did not arrive within {_SECONDS_TO_FETCH // 60} minutes",
+            where=redact(", ".join(repository.url for repository in repositories)) or "Maven Central",
+            fix=_OTHER_WAYS,
+        ) from error
 
 
 def _settings(staging: Path, repositories: tuple[Repository, ...]) -> str:

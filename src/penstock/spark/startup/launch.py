@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
 from penstock.secrets import logger
-from penstock.spark.startup.cache import is_trusted_file
+from penstock.spark.startup.cache import is_trusted_file, write_private
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -127,7 +127,7 @@ class Launch:
         text = json.dumps(known | {"class_path": runtime.getClassPath(), "options": options})
         try:
             beside = self._kept.with_name(f"launch.{os.getpid()}")
-            _write_private(beside, text)
+            write_private(beside, text)
             os.replace(beside, self._kept)
         except OSError as error:  # a home that can't be written costs less than a second, and no run
             log.debug("the command that starts the JVM is not kept: %s", error)
@@ -135,7 +135,7 @@ class Launch:
     def _write_options(self, configuration: Mapping[str, str]) -> str:
         """The argument for Java that names a file with the driver's options."""
         options = [*shlex.split(configuration.get(_DEFAULT_OPTIONS, "")), *shlex.split(configuration.get(_OPTIONS, ""))]
-        _write_private(self._options_file, "".join(_quoted_for_java(option) + "\n" for option in options))
+        write_private(self._options_file, "".join(_quoted_for_java(option) + "\n" for option in options))
         return f"@{self._options_file}"
 
     @contextmanager
@@ -150,7 +150,7 @@ class Launch:
         # If a key comes twice, the later line counts.
         text = "".join(Path(file).read_text() + "\n" for file in files)
         text += "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in given.items())
-        _write_private(self._settings_file, text)
+        write_private(self._settings_file, text)
         ours = ["--properties-file", str(self._settings_file), *([] if files else ["--load-spark-defaults"])]
         os.environ[_SUBMIT_ARGUMENTS] = shlex.join([*ours, *arguments])
         try:
@@ -246,13 +246,6 @@ def _quoted_for_java(option: str) -> str:
     """An option as Java's argument files write it."""
     escaped = option.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a new file that nobody else can read."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
 
 
 def spark_conf(configuration: Mapping[str, str]) -> SparkConf:
