@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import available
 from dbt.adapters.base.impl import ConstraintSupport
@@ -38,7 +38,7 @@ class PenstockAdapter(Checks, Relations, Columns, Layouts, Seeds, DocsCatalog, W
     Column = PenstockColumn
     AdapterSpecificConfigs = PenstockConfig
 
-    CONSTRAINT_SUPPORT: ClassVar[dict[ConstraintType, ConstraintSupport]] = {
+    CONSTRAINT_SUPPORT = {  # noqa: RUF012 - dbt declares it as an attribute of instances
         ConstraintType.check: ConstraintSupport.ENFORCED,
         ConstraintType.not_null: ConstraintSupport.ENFORCED,
         ConstraintType.unique: ConstraintSupport.NOT_SUPPORTED,
