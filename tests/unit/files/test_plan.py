@@ -86,8 +86,8 @@ def test_only_files_of_these_statuses_are_read():
     ("damage", "says"),
     [
         (lambda data: data[: data.rindex(b"\n", 0, -1) + 1], "1 of 2 lines"),
-        (lambda data: data.replace(b'"number": 7', b'"number": 8'), "it says that it is plan 8"),
-        (lambda data: data.replace(b'"kind": "files"', b'"kind": "changes"'), "changes, not of files"),
+        (lambda data: data.replace(b'"number": 7', b'"number": 8'), "its header says that it is plan 8"),
+        (lambda data: data.replace(b'"kind": "files"', b'"kind": "changes"'), "records changes, not files"),
         (lambda data: data.replace(b'"size": 2', b'"sise": 2'), "lacks path, size or modificationTime"),
         (lambda data: b"garbage", "can't be read"),
     ],
