@@ -23,7 +23,7 @@ from dbt.adapters.penstock.ingestion import IngestionAdapter
 from dbt.adapters.penstock.log import logger
 from dbt.adapters.penstock.relation import PenstockRelation
 from penstock import config
-from penstock.delta.schema_changes import Difference
+from penstock.delta.schema_changes import Difference, fitted, with_new_fields
 from penstock.delta.table import Column as TableColumn
 from penstock.errors import NotFound
 from penstock.lake import locations
@@ -288,10 +288,10 @@ class PenstockAdapter(IngestionAdapter):
         with self.connections.exception_handler(f"columns of {relation}"):
             made, have = self.runner.columns_of_relation(query.render()), self.lake.columns(name)
             if evolves:
-                have = table_columns.with_new_fields(made, have)
-            fitted = table_columns.fitted(made, have, str(name), on_schema_change, logger.warning)
+                have = with_new_fields(made, have)
+            filled = fitted(made, have, str(name), on_schema_change, logger.warning)
             values = {
-                column.name.lower(): column.value(quoting.quote(column.name), cast_plain=False) for column in fitted
+                column.name.lower(): column.value(quoting.quote(column.name), cast_plain=False) for column in filled
             }
             items = [
                 (values.get(column.name.lower(), quoting.quote(column.name)), quoting.quote(column.name))
