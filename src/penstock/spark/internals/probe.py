@@ -48,15 +48,15 @@ def _signatures(spark: SparkSession, name: str) -> set[str] | None:
     except Py4JJavaError:
         return None
     # One text for all methods: a call for each would take a quarter of a millisecond.
-    arrays = java_class(spark, "java.util.Arrays")
-    listed = f"{arrays.asList(found.getMethods()).toString()} {arrays.asList(found.getConstructors()).toString()}"
-    return set(parsed(listed, name))
+    text = java_class(spark, "scala.runtime.ScalaRunTime").stringOf
+    listed = [str(text(items)).removeprefix("Array(") for items in (found.getMethods(), found.getConstructors())]
+    return {signature for items in listed for signature in parsed(items, name)}
 
 
 def parsed(listed: str, name: str) -> list[str]:
     """The signatures in a list of Java's methods and constructors, with the short names of their types.
 
-    >>> parsed("[public static a.Log a.Log.of(java.lang.String,int), public a.Log(a.Path) throws a.Error]", "a.Log")
+    >>> parsed("public static a.Log a.Log.of(java.lang.String,int), public a.Log(a.Path) throws a.Error)", "a.Log")
     ['of(String,int)', '<init>(Path)']
     """
     found = []

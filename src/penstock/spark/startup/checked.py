@@ -20,12 +20,21 @@ log = logger("penstock.session")
 
 
 def check_supported(spark: SparkSession, made_of: str) -> None:
-    """Fail if Spark or Delta lacks a private method that penstock calls; `made_of` is the digest of their jars."""
+    """Fail if Spark or Delta lacks a private method that penstock calls; `made_of` is the digest of their jars.
+
+    A check that can't run is logged and does not fail: it says nothing about Spark.
+    """
+    from py4j.protocol import Py4JError
+
     known = _known(spark, made_of)
     if known is not None and is_trusted_file(known):
         return
     begun = time.monotonic()
-    check_signatures(spark)
+    try:
+        check_signatures(spark)
+    except Py4JError as error:
+        log.debug("whether this Spark and Delta are supported can't be checked: %s", error)
+        return
     log.debug("this Spark and Delta are supported; the check took %.2f s", time.monotonic() - begun)
     if known is not None:
         try:

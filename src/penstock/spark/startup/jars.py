@@ -35,8 +35,8 @@ _OTHER_WAYS = (
 )
 _UNITY = "0.6.0"
 _SPARK = ".".join(version("pyspark").split(".")[:2])
-# 4.2 has published none, and reads and writes with that of 4.1.
-_AVRO = {"4.0": "4.0.1"}.get(_SPARK, "4.1.1")
+# 4.2 has published none, and reads and writes with the jar of 4.1.
+_AVRO = "4.1.1"
 # The jars that pyspark does not have. With their dependencies, Ivy would fetch 33 jars, of which 26 are not needed.
 _COORDINATES = (
     ("io.delta", "delta-spark_{spark}_2.13", _DELTA),
@@ -50,7 +50,6 @@ _COORDINATES = (
 )
 # As Maven Central has them; all of those that these versions of Delta and Spark can ask for.
 _SHA256 = {
-    "delta-spark_4.0_2.13-4.4.0.jar": "49e899667168b9412f83cbe894ce264107d7b896d6c5e12edca4e216845c1104",
     "delta-spark_4.1_2.13-4.4.0.jar": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
     "delta-spark_4.2_2.13-4.4.0.jar": "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
     "delta-storage-4.4.0.jar": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
@@ -59,7 +58,6 @@ _SHA256 = {
     "delta-kernel-unitycatalog-4.4.0.jar": "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
     "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
     "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
-    "spark-avro_2.13-4.0.1.jar": "834207b759159ceb7e367df9c0fe5998bbb547fdcdc5269dfeeba2c6803559b6",
     "spark-avro_2.13-4.1.1.jar": "6a19d90bc3b6e88d8db0fa36a19273aa10fea2dbd7a62bb60e4cedd73051b32d",
 }
 

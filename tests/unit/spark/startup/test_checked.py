@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 
 from penstock.errors import PenstockError
 from penstock.spark.startup import checked
@@ -61,3 +62,14 @@ def test_without_a_cache_each_start_checks(checks: list[str], tmp_path: Path, mo
     checked.check_supported(SPARK, "jars")
     checked.check_supported(SPARK, "jars")
     assert checks == ["4.2.0", "4.2.0"]
+
+
+def test_a_check_that_cannot_run_does_not_fail(checks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(spark: object) -> None:
+        raise Py4JError("no such method")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checked, "check_signatures", fail)
+        checked.check_supported(SPARK, "jars")
+    checked.check_supported(SPARK, "jars")
+    assert checks == ["4.2.0"], "it is not remembered"
