@@ -3,75 +3,126 @@ SHELL := /bin/bash
 PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
 RUN := $(UV) run --frozen --no-sync
+# The tests of other versions have an environment each: the locked packages, and OVERRIDES over them.
+VENV := .venv
+OVERRIDES :=
+export UV_PROJECT_ENVIRONMENT := $(VENV)
 export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
 # Where a machine forbids it, dbt's thousand modules are compiled again by every process: three seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help demo test check lint types archive unit explore functional models intake users faults chaos bench format reference clean java
+.PHONY: help demo test check lint types actionlint archive unit explore functional models intake users faults wheel dist chaos bench
+.PHONY: format reference coverage clean java slice test-dbt-1.12 test-spark-4.1 test-pythons
 
 help: ## What can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-demo: .venv/ready java ## Build the example project into ./lake and show it
+demo: $(VENV)/ready java ## Build the example project into ./lake and show it
 	$(RUN) python examples/shop/demo.py
 
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
-test: .venv/ready java ## Everything: lint, types and all tests
-	$(MAKE) --no-print-directory -j2 archive lint types
-	$(MAKE) --no-print-directory -j2 models intake faults unit explore
+test: $(VENV)/ready java ## Everything: lint, types and all tests
+	$(MAKE) --no-print-directory -j2 archive lint types actionlint
+	$(MAKE) --no-print-directory -j2 models intake faults unit explore wheel
 
-check: .venv/ready lint types unit ## The fast loop, before each commit
+check: $(VENV)/ready lint types actionlint unit ## The fast loop, before each commit
 
-lint: .venv/ready
-	$(RUN) ruff check src tests examples benchmarks
-	$(RUN) ruff format --check src tests examples benchmarks
+CODE := src tests examples benchmarks tools
+lint: $(VENV)/ready
+	$(RUN) ruff check $(CODE)
+	$(RUN) ruff format --check $(CODE)
+	$(RUN) lint-imports --no-cache
+	$(RUN) python tools/import_graph.py --check
 
-types: .venv/ready
-	$(RUN) mypy --strict src/penstock
+types: $(VENV)/ready
+	$(RUN) mypy --strict src/penstock src/dbt/adapters/penstock
 
-unit: .venv/ready ## Tests that need no Spark
+ACTIONLINT := $(or $(shell command -v actionlint 2>/dev/null),.tools/go/actionlint)
+actionlint: ## Check the workflows of CI; needs actionlint, or Go to build it
+	@if ! test -x $(ACTIONLINT) && command -v go >/dev/null; then \
+	  GOBIN=$(CURDIR)/.tools/go go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 || true; fi
+	@if test -x $(ACTIONLINT); then echo $(ACTIONLINT); $(ACTIONLINT) .github/workflows/*.yml; else \
+	  echo "actionlint: skipped. Install it (macOS: brew install actionlint), or Go 1.25 or later, which builds it."; fi
+
+unit: $(VENV)/ready ## Tests that need no Spark
 	$(RUN) python -m pytest tests/unit -m 'not slow'
 
-explore: .venv/ready ## The protocol under every schedule of two or three processes, with two preemptions and a kill
+coverage: $(VENV)/ready $(if $(INTAKE),java) ## The share of the code that the unit tests run; with INTAKE=1 also the tests of files and changes
+	$(RUN) python -m pytest tests/unit -m 'not slow' -q --cov --cov-report=$(if $(INTAKE),,term)
+	$(if $(INTAKE),$(RUN) python -m pytest $(INTAKE_TESTS) -m 'not slow' -q --cov --cov-append --cov-report=term)
+
+explore: $(VENV)/ready ## The protocol under every schedule of two or three processes, with two preemptions and a kill
 	$(RUN) python -m pytest tests/exploration
 
 functional: models intake ## dbt and Spark in process, one JVM for each of the two
 
 # Two of about the same length, the second with `faults`: a JVM is slow for its first minute, so there are few.
 INTAKE_TESTS := tests/functional/changes tests/functional/files $(wildcard tests/functional/test_*file_models.py tests/functional/test_change*.py)
-models: .venv/ready java ## dbt's own tests of an adapter, and ours of models
+models: $(VENV)/ready java ## dbt's own tests of an adapter, and ours of models
 	$(RUN) python -m pytest tests/functional/adapter $(filter-out $(INTAKE_TESTS),$(wildcard tests/functional/test_*.py)) -m 'not slow'
-intake: .venv/ready java ## Files and changes
+intake: $(VENV)/ready java ## Files and changes
 	$(RUN) python -m pytest $(INTAKE_TESTS) -m 'not slow'
 
-users: .venv/ready java ## Files, changes and windows, all with the SQL settings of a user's Spark
+users: $(VENV)/ready java ## Files, changes and windows, all with the SQL settings of a user's Spark
 	PENSTOCK_SESSION=users $(RUN) python -m pytest $(INTAKE_TESTS) $(wildcard tests/functional/test_microbatch*.py) -m 'not slow'
 
 # Delta's jars and Spark's class archive, which a test run of a quarter of an hour would not keep: each JVM would start cold.
-archive: .venv/ready java
+archive: $(VENV)/ready java
 	$(RUN) python -c "import penstock, tempfile; folder = tempfile.TemporaryDirectory(); lake = penstock.connect(folder.name); lake.sql('create table t.t as select 1 as id'); lake.sql('select * from t.t').collect()"
 
-faults: .venv/ready java ## Real processes, at once and killed; and lakes of earlier versions
+faults: $(VENV)/ready java ## Real processes, at once and killed; and lakes of earlier versions
 	$(RUN) python -m pytest tests/faults tests/compatibility -m 'not slow'
 
-chaos: .venv/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes, four preemptions
+wheel: $(VENV)/ready java ## What users install: the wheel, in an empty environment and another folder
+	$(RUN) python -m pytest tests/packaging
+
+dist: $(filter .tools/bin/uv,$(UV)) ## Build the wheel and the source distribution
+	$(UV) build --clear
+
+chaos: $(VENV)/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes, four preemptions
 	PENSTOCK_KILLS=200 PENSTOCK_SEQUENCES=500 $(RUN) python -m pytest tests/faults tests/unit/files tests/functional/changes
 	PENSTOCK_PREEMPTIONS=4 PENSTOCK_EXPLORATION_SECONDS=60 $(RUN) python -m pytest tests/exploration -rP
 
-bench: .venv/ready java ## Measure against peers, as ratios; the result goes to docs/benchmarks.md
+# A bit of everything that Python, Spark or dbt could do in another way in another version.
+SLICE := tests/functional/adapter/test_basic.py tests/functional/test_file_models.py tests/functional/test_change_models.py
+slice: $(VENV)/ready java
+	$(RUN) python -m pytest $(SLICE) -m 'not slow'
+
+# dbt-core 1.12 without its parser package, which installs by downloading from outside the package index.
+DBT_1_12 := dbt-core==1.12.6 metricflow==0.213.0 python-dotenv==1.2.4 rapidfuzz==3.14.6 tabulate==0.10.0
+test-dbt-1.12: ## A part of the functional tests, with dbt-core 1.12
+	$(MAKE) --no-print-directory VENV=.venv-dbt-1.12 OVERRIDES="$(DBT_1_12)" slice
+
+test-spark-4.1: ## A part of the functional tests, with Spark 4.1
+	$(MAKE) --no-print-directory VENV=.venv-spark-4.1 OVERRIDES=pyspark==4.1.4 slice
+
+# pyenv's interpreters need not be on the path, and its commands on the path need not work.
+interpreter = $(or $(shell python$(1) -c 'import sys; print(sys.executable)' 2>/dev/null),\
+	$(lastword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/$(1).*/bin/python)))
+PYTHONS := 3.10 3.12 3.13
+test-pythons: $(PYTHONS:%=test-python-%) ## Unit tests and a part of the functional tests, on each Python but that of .venv
+.PHONY: $(PYTHONS:%=test-python-%)
+$(PYTHONS:%=test-python-%): test-python-%:
+	@test -n "$(call interpreter,$*)" || { echo "There is no Python $* here. With pyenv: pyenv install $*"; exit 1; }
+	UV_PYTHON=$(call interpreter,$*) $(MAKE) --no-print-directory VENV=.venv-$* unit slice
+
+bench: $(VENV)/ready java ## Measure against peers, as ratios; the result goes to docs/benchmarks.md
 	$(RUN) python -m benchmarks
 
-format: .venv/ready ## Put the code into shape
-	$(RUN) ruff check --fix src tests examples benchmarks
-	$(RUN) ruff format src tests examples benchmarks
+format: $(VENV)/ready ## Put the code into shape
+	$(RUN) ruff check --fix $(CODE)
+	$(RUN) ruff format $(CODE)
 
-reference: .venv/ready ## Write the docs' reference of all keys
+reference: $(VENV)/ready ## Write the docs' reference of all keys
 	$(RUN) python -m penstock.config > docs/reference.md
 
+graph: $(VENV)/ready ## Draw the imports between the packages into docs/design.md
+	$(RUN) python tools/import_graph.py
+
 clean: ## Remove what was made here
-	rm -rf .venv .tools lake dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* .tools lake dist build .pytest_cache .mypy_cache .ruff_cache .coverage
 
 java:
 	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { \
@@ -80,8 +131,10 @@ java:
 	  echo "  Fedora:          dnf install java-17-openjdk-headless"; \
 	  echo "  macOS:           brew install openjdk@17"; exit 1; }
 
-.venv/ready: pyproject.toml uv.lock $(filter .tools/bin/uv,$(UV))
+# In another directory than this one, uv does not hold OVERRIDES to the constraints of the lock.
+$(VENV)/ready: pyproject.toml uv.lock $(if $(OVERRIDES),Makefile) $(filter .tools/bin/uv,$(UV))
 	$(UV) sync --frozen --quiet
+	$(if $(OVERRIDES),$(UV) pip install --directory / --quiet --no-deps --python $(abspath $(VENV))/bin/python $(OVERRIDES))
 	@touch $@
 
 .tools/bin/uv:

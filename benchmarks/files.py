@@ -129,10 +129,12 @@ def prepare(number: int, folder: Path) -> None:
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
     from penstock.delta.table import MARK
-    from penstock.files.ledger import Compaction, Span
-    from penstock.files.plan import INGESTED, FilePlan, lines
+    from penstock.files.compaction import Compaction, NumberRange
+    from penstock.files.plan import FilePlan
+    from penstock.files.records import INGESTED, lines
     from penstock.files.source import list_root
     from penstock.protocol.state import GENERATION
+    from penstock.spark.reading.file_schema import FileSchema
 
     landing = folder / "landing"
     for index in range(number):
@@ -153,7 +155,9 @@ def prepare(number: int, folder: Path) -> None:
     assert DeltaTable(str(table)).transaction_version(MARK) == batches - 1
     sources = table / "_checkpoint" / "sources"
     sources.mkdir(parents=True)
-    schema = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+    schema = FileSchema(
+        {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+    )
     first = 0
     size = 10
     while size * 10 <= batches:
@@ -162,7 +166,7 @@ def prepare(number: int, folder: Path) -> None:
         while first + size <= batches:
             part = lines(listed.slice(first * BATCH, size * BATCH), INGESTED)
             records = FilePlan(first, 0, part).records()
-            done = Compaction(Span(first, first + size - 1), records, schema, (), "json")
+            done = Compaction(NumberRange(first, first + size - 1), records, schema, "json")
             (sources / f"{first + size - 1}.parquet").write_bytes(done.to_bytes(0))
             first += size
         size //= 10

@@ -14,16 +14,14 @@ from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import View
 from penstock.secrets import remember
 from penstock.spark.runner import Runner
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.sql.names import Name
 from penstock.steps import Step, no_step
 
 if TYPE_CHECKING:
-    from delta.tables import DeltaTable
-
     from penstock.changes import MergeReport
     from penstock.files import IngestReport
-    from penstock.spark.backend import DataFrame, SparkSession
+    from penstock.spark.backend import DataFrame, DeltaTable, SparkSession
 
 _WRITE_MODES = ("append", "overwrite", "error", "ignore")
 
@@ -81,13 +79,11 @@ class Lake(LakeFolder):
 
     def delta(self, name: str) -> DeltaTable:
         """A table as Delta's own DeltaTable: merge, update, delete, history, optimize, vacuum."""
-        from delta.tables import DeltaTable
-
         relation = self.get(name)
         if relation.kind != "table":
             raise PenstockError(f"{relation} is a {relation.kind}, not a Delta table")
         self.check_writable()
-        return DeltaTable.forPath(self.spark, self.runner.place(relation.location))
+        return self.runner.delta_table(relation.location)
 
     def write(
         self,

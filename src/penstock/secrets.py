@@ -1,6 +1,6 @@
-"""Secrets are taken out of all that is shown or kept: the values that are known, and the parts of a URI that hold one.
+"""Removes secrets from text that is shown or stored: known secret values, and the credentials in URIs.
 
-`PenstockError` does it for its message and for the errors that it comes from, `logger` for all that is logged.
+`PenstockError` redacts its own message and the errors that caused it. `logger` redacts every log record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAME = re.compile(
     r"(?:access|account|master|api|private|encryption|customer|sas|shared|service_account)[._-]?key|(?:^|[._-])sas(?:$|[._-])",
     re.IGNORECASE,
 )
-# Names of the same words whose values are places, kinds and switches: messages need them.
+# Names with the same words whose values are paths, types or switches: messages need these values.
 _NO_SECRET = re.compile(
     r"(?:file|path|folder|uri|url|endpoint|provider|type|class|enabled|expiry|expiration|ttl|algorithm|regex|"
     r"name|dir|helper|version|size|length|application_credentials)$|token[._-]?service",
@@ -31,32 +31,32 @@ _NO_SECRET = re.compile(
 )
 _SWITCHES = ("true", "false", "none", "null", "")
 _SHORTEST = 4
-# A shorter value is looked for as a word of its own: it may be a part of many.
+# A shorter value is hidden only where it is a whole word, because it may be a part of other words.
 _LONG = 12
-_OPTIONS_OF_JAVA = re.compile(r"java(?:Options|_options)$", re.IGNORECASE)
+_JAVA_OPTIONS = re.compile(r"java(?:Options|_options)$", re.IGNORECASE)
 _SCHEME = r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)"
-# `user:password@`, where a password may hold slashes; the container in `abfss://container@account` has no colon.
+# `user:password@`. A password may contain slashes. The container in `abfss://container@account` has no colon.
 _USER_AND_PASSWORD = re.compile(
     _SCHEME + r"(?:[^/\s:@'\"]*:[^\s/'\"]*@|[^/\s:@'\"]*:(?!\d{1,5}(?:[/?#]|$))[^\s@'\"]*@)"
 )
-# A token may stand alone before the host of a web address.
+# In a web address, a token may stand before the host without a user.
 _USER_OF_WEB = re.compile(r"(?P<scheme>https?://)[^/\s@'\"]+@", re.IGNORECASE)
 _PARAMETER = re.compile(
     r"(?P<name>[?&;](?:[\w.-]*(?:signature|token|passw|secret|credential|access[._-]?key|api[._-]?key)[\w.-]*|sig|pwd)=)"
     r"[^&;\s'\"#<>\\)]+",
     re.IGNORECASE,
 )
-# As connection strings and Java's options have them.
+# The form of connection strings and of Java options.
 _ASSIGNED = re.compile(
     r"(?P<name>(?:^|[;\s'\"]|-D)(?:[\w.-]*(?:passw|secret)[\w.-]*|pwd|accountkey|sharedaccess(?:signature|key))=)"
     r"[^;&\s'\"]+",
     re.IGNORECASE,
 )
-_TOLD_BY_ERRORS = ("filename", "filename2", "strerror")
+_TEXTS_OF_OS_ERRORS = ("filename", "filename2", "strerror")
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option of this name holds a secret, by the words in it.
+    """Whether an option with this name holds a secret, judged by the words in the name.
 
     >>> is_secret("fs.azure.account.key.shop.dfs.core.windows.net"), is_secret("fs.s3a.aws.credentials.provider")
     (True, False)
@@ -65,7 +65,7 @@ def is_secret(name: str) -> bool:
 
 
 class _Known:
-    """The values that must not be shown, and the pattern that finds them."""
+    """The secret values that are known, and the pattern that finds them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,11 +74,11 @@ class _Known:
 
     def add(self, values: Iterable[str]) -> None:
         with self._lock:
-            spelled = {spelling for value in values for spelling in _spellings(value)}
-            if spelled <= self._values:
+            spellings = {spelling for value in values for spelling in _spellings(value)}
+            if spellings <= self._values:
                 return
-            self._values |= spelled
-            # The longest first: one may begin with another.
+            self._values |= spellings
+            # The longest value first, because one value may begin with another.
             ordered = sorted(self._values, key=len, reverse=True)
             self.pattern = re.compile("|".join(map(_matcher, ordered)))
 
@@ -87,22 +87,22 @@ _known = _Known()
 
 
 def remember(options: Mapping[str, Any]) -> None:
-    """Hide, from now on, the values of those options whose names say that they are secret."""
+    """From now on, hide the values of the options whose names mark them as secret."""
     _known.add(_values(options))
 
 
 def remember_value(value: str | None) -> None:
-    """Hide, from now on, a value that is known to be a secret."""
+    """From now on, hide this value."""
     _known.add([value] if value and _may_be_secret(value) else ())
 
 
 def remember_environment() -> None:
-    """Hide, from now on, the secrets in the environment, such as AWS_SECRET_ACCESS_KEY."""
+    """From now on, hide the secrets in environment variables, such as AWS_SECRET_ACCESS_KEY."""
     remember(os.environ)
 
 
 def redact(text: str) -> str:
-    """The text with `***` in place of each secret.
+    """The text with every secret replaced by `***`.
 
     >>> redact("s3://me:mine@bucket/a and https://x.net/b?sv=1&sig=abc")
     's3://***@bucket/a and https://x.net/b?sv=1&sig=***'
@@ -118,7 +118,7 @@ def redact(text: str) -> str:
 
 
 def in_uri(uri: str) -> str | None:
-    """The kind of credentials that a URI holds, in words that do not show them; None where it holds none."""
+    """The kind of credentials in a URI, in words that do not show them; None if the URI has no credentials."""
     if "://" not in uri:
         return None
     if _USER_AND_PASSWORD.match(uri):
@@ -130,7 +130,7 @@ def in_uri(uri: str) -> str | None:
 
 
 def in_java_options(options: str) -> dict[str, str]:
-    """The system properties in Java's options whose names are those of secrets, with their values."""
+    """The system properties in a string of Java options whose names mark them as secret, with their values."""
     try:
         parts = shlex.split(options)
     except ValueError:
@@ -140,23 +140,23 @@ def in_java_options(options: str) -> dict[str, str]:
 
 
 def scrub(error: BaseException | None) -> None:
-    """Take the secrets out of an error of others, and of those behind it, in place: a traceback prints them all."""
+    """Remove the secrets from a foreign error and from all its causes, in place: a traceback prints every one."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if _shows(error):
+        if _shows_secret(error):
             error.args = tuple(_redacted(part) for part in error.args)
-            for key in (*_TOLD_BY_ERRORS, *vars(error)):
+            for key in (*_TEXTS_OF_OS_ERRORS, *vars(error)):
                 value = getattr(error, key, None)
                 if isinstance(value, str):
                     setattr(error, key, redact(value))
-            if _shows(error):
-                _hide(error)
+            if _shows_secret(error):
+                _redact_class(error)
         error = error.__cause__ or error.__context__
 
 
 def logger(name: str) -> logging.Logger:
-    """The logger of this name, whose records hold no secret."""
+    """The logger with this name. It removes secrets from every record."""
     found = logging.getLogger(name)
     if _redact_record not in found.filters:
         found.addFilter(_redact_record)
@@ -167,7 +167,7 @@ def _values(options: Mapping[str, Any]) -> Iterator[str]:
     for name, value in options.items():
         if isinstance(value, Mapping):
             yield from _values(value)
-        elif _OPTIONS_OF_JAVA.search(str(name)):
+        elif _JAVA_OPTIONS.search(str(name)):
             yield from _values(in_java_options(str(value)))
         elif is_secret(str(name)) and isinstance(value, (str, int)):
             text = str(value)
@@ -178,12 +178,12 @@ def _values(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _may_be_secret(value: str) -> bool:
-    """Whether to hide a value: a switch or a small number would be hidden wherever messages have such a word."""
+    """Whether a value may be hidden. Hiding a switch or a small number would garble unrelated messages."""
     return value.lower() not in _SWITCHES and len(value) >= (_LONG // 2 if value.isdigit() else _SHORTEST)
 
 
 def _in_json(text: str) -> Iterator[str]:
-    """A service account's key is a JSON text with the secrets in it."""
+    """The secrets in a JSON text, such as the key of a service account."""
     try:
         content = json.loads(text)
     except ValueError:
@@ -193,7 +193,7 @@ def _in_json(text: str) -> Iterator[str]:
 
 
 def _spellings(value: str) -> set[str]:
-    """As URLs, JSON texts and Python's `repr` show it."""
+    """A value as URLs, JSON texts and Python's `repr` show it."""
     stripped = value.strip()
     return {value, stripped, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1]}
 
@@ -208,13 +208,13 @@ def _redacted(value: Any) -> Any:
     return redact(value) if isinstance(value, str) else value
 
 
-def _shows(error: BaseException) -> bool:
+def _shows_secret(error: BaseException) -> bool:
     text = str(error)
     return redact(text) != text or any(_redacted(part) != part for part in error.args if isinstance(part, str))
 
 
-def _hide(error: BaseException) -> None:
-    """Of an error that asks for its text, in Java for example, each time that it is shown."""
+def _redact_class(error: BaseException) -> None:
+    """Redact an error that builds its text each time that it is shown, for example by a call to Java."""
     kind = type(error)
 
     def shown(self: BaseException) -> str:
@@ -223,7 +223,7 @@ def _hide(error: BaseException) -> None:
     names = {"__str__": shown, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     try:
         error.__class__ = type(kind.__name__, (kind,), names)
-    except TypeError:  # of a built-in class, whose text is in `args`
+    except TypeError:  # a built-in class, whose text is in `args`
         error.args = (redact(str(error)),)
 
 
@@ -238,11 +238,11 @@ def _redact_record(record: logging.LogRecord) -> bool:
 
 
 def credentials_problem(location: str) -> str | None:
-    """A line on the credentials that a location holds, and on where they belong; None where it holds none."""
+    """A sentence about the credentials in a location and where to put them; None if the location has none."""
     found = in_uri(location)
     if found is None:
         return None
     return (
-        f"holds credentials ({found}), which every log, plan and table history would show: write the URI without them, "
-        "and give them in `storage_options` (for Spark as well in `session.spark_config`), as `{{ env_var('…') }}`"
+        f"holds credentials ({found}), which every log, plan and table history would show. Remove them from the URI "
+        "and put them in `storage_options` (for Spark also in `session.spark_config`), as `{{ env_var('…') }}`"
     )

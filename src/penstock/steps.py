@@ -1,12 +1,12 @@
-"""The names of the steps that a run goes through: a fault test is called at each of them, and kills the process there."""
+"""The steps of a run, by name. A fault test passes a function that kills the process at one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Step = Callable[[str], None]
-"""Called with the name of each step as it begins."""
+"""A function that is called with the name of each step when the step begins."""
 
 
 def no_step(name: str) -> None:
-    """Do nothing: what a run calls outside of tests."""
+    """Do nothing. Every run outside of tests uses this function."""

@@ -20,7 +20,7 @@ from deltalake import DeltaTable, QueryBuilder
 from penstock.api import Lake, connect
 from penstock.changes import MergeReport
 from penstock.delta.layout import Layout
-from penstock.files import FileSource, IngestReport, Listings, Model
+from penstock.files import FileQuery, FileSource, IngestReport, Listings
 from penstock.sql.names import Name
 from penstock.windows import DatedPath, FileSelect, Request, Target, Window, WindowRun, WindowSettings
 
@@ -72,7 +72,7 @@ class OldLake:
         path = DatedPath(settings.source_path or "")
         target = Target(lake, Name.parse(name), settings, Layout(), lake.runner)
         source = FileSource.from_mapping({"source_roots": [path.root], "safety_buffer_seconds": 0})
-        query = Model.read(model["select"], name)
+        query = FileQuery.read(model["select"], name)
         select = FileSelect(lake, lake.runner, query, source, path, settings, Listings())
         windows = tuple(Window.of(first, end).steps("day"))
         self.warnings = []

@@ -22,13 +22,15 @@ from penstock.delta.layout import Layout
 from penstock.delta.table import MARK, VOID
 from penstock.errors import CommitConflict
 from penstock.files import FileSource
+from penstock.files.compaction import Compaction
 from penstock.files.job import FileJob
-from penstock.files.ledger import Compaction
-from penstock.files.plan import KEY, FilePlan
-from penstock.files.query import Model
+from penstock.files.plan import FilePlan
+from penstock.files.query import FileQuery
+from penstock.files.records import KEY
 from penstock.files.source import FILES
 from penstock.protocol.journal import SUMMARY
 from penstock.protocol.state import GENERATION
+from penstock.spark.reading.file_schema import FileSchema
 from penstock.sql.names import Name
 from penstock.storage import Entry, join
 from tests.exploration.world import File, Log
@@ -196,7 +198,7 @@ class MemoryBatches:
         self._job = job
 
     def read(self, plan: FilePlan, state: Any) -> tuple[FilePlan, Any]:
-        return dataclasses.replace(plan, schema=SCHEMA, format="json"), NO_READING
+        return dataclasses.replace(plan, schema=FileSchema(SCHEMA), format="json"), NO_READING
 
     def misfit(self, reading: Any) -> None:
         return None
@@ -232,12 +234,12 @@ class MemoryJob(FileJob):
     def _make_batches(self) -> Any:
         return MemoryBatches(self)
 
-    def _changed(self, plan: FilePlan) -> dict[str, str]:
+    def _changed_files(self, plan: FilePlan) -> dict[str, str]:
         rows = self.checked = tuple(tuple(row.values()) for row in plan.read.select(KEY).to_pylist())
         if not rows:
             return {}
         found = Process.ask("status", tuple(path for path, *_ in rows))
-        pairs = [(path, now, then) for (path, *then), now in zip(rows, found)]
+        pairs = [(path, now, then) for (path, *then), now in zip(rows, found, strict=True)]
         return {
             path: "vanished" if now is None else "changed"
             for path, now, then in pairs
@@ -257,7 +259,7 @@ class MemoryJob(FileJob):
 
 
 _lake = Lake(LAKE)
-_model = Model.read("select id from @data")
+_model = FileQuery.read("select id from @data")
 
 
 def source_of(config: Mapping[str, Any]) -> FileSource:

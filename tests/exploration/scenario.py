@@ -84,7 +84,7 @@ class Scenario:
     def end(self, state: State) -> str | None:
         """After two ordinary runs each file is in the table exactly once, or the last of them said why not."""
         world = state.world
-        killed = [name for name, node in zip(self.actors, state.nodes) if node is None]
+        killed = [name for name, node in zip(self.actors, state.nodes, strict=True) if node is None]
         if "drop" in killed and self._second_drop is not None and location_of(TABLE) in world.logs:
             world, _ = alone(self._second_drop, world)
         for name, tale in self._last.items():

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from penstock.api import Lake, connect
 from penstock.errors import PenstockError
-from penstock.lake import removal
+from penstock.lake import disk
 from penstock.sql.names import Name
 from tests.faults.child import join_jvm
 
@@ -24,7 +24,7 @@ def main(orders: dict) -> None:
     if orders.get("gateway"):
         join_jvm(*orders["gateway"])
     if orders.get("no_exchange"):
-        removal._exchanged = lambda one, other: False  # a disk that can't
+        disk._exchanged = lambda one, other: False  # a disk that can't
     lake = connect(orders["root"], session=orders["session"])
     work = _work(lake, orders, lambda name: _die(name, orders))
     if orders.get("ready"):

@@ -195,7 +195,7 @@ def test_runs_clones_and_drops_at_once(drops: Drops) -> None:
     while time.time() < until:
         drops.world.land(1)
         time.sleep(1)
-    for process, (do, _) in zip(processes, told):
+    for process, (do, _) in zip(processes, told, strict=True):
         out, err = process.communicate(timeout=300)
         print(do, out)
         assert process.returncode == 0, err
@@ -215,7 +215,7 @@ def test_runs_and_drops_at_once(drops: Drops) -> None:
     while time.time() < until:
         drops.world.land(1)
         time.sleep(0.5)
-    for process, (do, _) in zip(processes, told):
+    for process, (do, _) in zip(processes, told, strict=True):
         out, err = process.communicate(timeout=300)
         print(do, out)
         assert process.returncode == 0, err

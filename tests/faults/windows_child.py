@@ -15,7 +15,8 @@ from penstock.api import connect
 from penstock.delta.layout import Layout
 from penstock.spark.runner import Runner
 from penstock.sql.names import Name
-from penstock.windows import Request, TableSelect, Target, Window, WindowRun, WindowSettings, bounds
+from penstock.windows import Request, TableSelect, Target, Window, WindowRun, WindowSettings
+from penstock.windows.filters import Filter
 from tests.faults.child import join_jvm
 
 CONFIG = {"event_time": "at", "batch_size": "day", "begin": "2026-04-01"}
@@ -42,9 +43,8 @@ def main(orders: dict) -> None:
     run = WindowRun(target, request, warn=said.append, step=step)
 
     def one(window: Window) -> None:
-        text = f"select id, at from {orders['source']} where " + bounds.marked(
-            orders["source"], "at", "date", window.start, window.end
-        )
+        marked = Filter(orders["source"], "at", window.start, window.end).marked()
+        text = f"select id, at from {orders['source']} where {marked}"
         mine = Target(lake, name, settings, layout, Runner(lake, lake.settings))
         run.run(window, mine, TableSelect(lake, text, window, fixed=False))
 

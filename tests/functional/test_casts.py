@@ -69,7 +69,7 @@ FIRST = "1 as id, 1 as n, 1L as big, 'a' as day, named_struct('a', 1, 'b', 2) as
 THEN = "2 as id, 2.5d as n, 7 as big, 'b' as day, named_struct('b', 4L, 'a', 3, 'c', 'new') as s"
 SAID = (
     "n is double in the model and int in the table: fractions are cut off",
-    "s.b is bigint in the model and int in the table: a value that is too great fails the run",
+    "s.b is bigint in the model and int in the table: a value that is too large fails the run",
 )
 STRATEGIES = {
     "append": "incremental_strategy='append'",

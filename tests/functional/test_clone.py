@@ -199,7 +199,7 @@ def test_a_clone_with_a_location_is_made_there_and_replaces_nothing(lake: Lake, 
     assert [row.id for row in lake.table(str(TARGET)).collect()] == [1]
     kept = json.loads(Path(lake.folder_of(TARGET), "_link.json").read_text())
     assert kept["location"] == str(tmp_path / "elsewhere")
-    with pytest.raises(PenstockError, match="a clone replaces none outside of the lake"):
+    with pytest.raises(PenstockError, match="a clone replaces no table outside of the lake"):
         lake.clone(SOURCE, TARGET)
 
 

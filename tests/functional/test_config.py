@@ -51,7 +51,7 @@ class TestOverFiles:
         [
             (
                 "merged",
-                ["is append or microbatch on an incremental model over @data, not 'merge'", "`unique_key` has no"],
+                ["must be append or microbatch on an incremental model over @data, not 'merge'", "`unique_key` has no"],
             ),
             (
                 "keyed",

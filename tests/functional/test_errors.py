@@ -51,7 +51,7 @@ class TestBadInput:
         assert (log / "00000000000000000000.json").read_text() == "{garbage"
 
     def test_a_name_that_no_folder_may_have_is_refused(self, project) -> None:
-        assert "holds a slash" in self.message("odd")
+        assert "contains a slash" in self.message("odd")
 
 
 def test_a_root_that_is_a_file_is_found_from_any_folder_and_told_without_a_traceback(tmp_path, monkeypatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 from deltalake import DeltaTable
 
-from penstock.windows import job as work
+from penstock.windows import backlog
 
 pytestmark = pytest.mark.users_session
 
@@ -160,12 +160,12 @@ class TestAppendTheOpenWindow:
         return {"events.sql": EVENTS, "added.sql": windowed("delete_before_insert=false", "id, at", "at")}
 
     def test_it_waits_and_is_completed_the_next_day(self, project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(work, "now", lambda: datetime(2026, 4, 1, 12, tzinfo=timezone.utc))
+        monkeypatch.setattr(backlog, "now", lambda: datetime(2026, 4, 1, 12, tzinfo=timezone.utc))
         with patch_microbatch_end_time("2026-04-02 00:00:00"):
             _, said = run_dbt_and_capture(["run"])
         assert "waits until 2026-04-02, when it is over" in said
         assert rows(project, "added") == list(range(6))
-        monkeypatch.setattr(work, "now", lambda: datetime(2026, 4, 2, 1, tzinfo=timezone.utc))
+        monkeypatch.setattr(backlog, "now", lambda: datetime(2026, 4, 2, 1, tzinfo=timezone.utc))
         run("2026-04-03", "-s", "added")
         assert rows(project, "added") == list(range(9))
 
@@ -230,8 +230,8 @@ class TestWrongConfig:
     def test_one_error_with_all_of_it(self, project) -> None:
         _, said = run_dbt_and_capture(["run", "-s", "wrong"], expect_pass=False)
         for part in (
-            "`days_per_batch` is a whole number of at least 1, not 0",
-            "`skip_to_high_watermark` is true or false",
+            "`days_per_batch` must be a whole number of at least 1, not 0",
+            "`skip_to_high_watermark` must be true or false",
             "`source_path` has %Q",
             "`begin` is in the future",
             "`event_time` names at, which the model does not select: it selects id",

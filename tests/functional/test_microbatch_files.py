@@ -144,5 +144,5 @@ class TestRescued:
         assert len(found) == 2
         with patch_microbatch_end_time("2026-04-03 00:00:00"):
             _, failed = run_dbt_and_capture(["run", "-s", "left_out", "placed"], expect_pass=False)
-        assert "`rescued_data_column` is rescued, and the model does not return it" in failed
-        assert "A record has no at that can be read, so that no window would have it" in failed
+        assert "`rescued_data_column` is rescued, but the model does not return it" in failed
+        assert "A record has no at that can be read, so it is in no window" in failed

@@ -12,6 +12,7 @@ from dbt.tests.util import run_dbt
 
 from penstock.api import connect
 from penstock.spark import session
+from penstock.spark.startup.configuration import spark_configuration
 from tests.conftest import SESSION, USERS_SESSION
 
 pytestmark = pytest.mark.users_session
@@ -103,7 +104,7 @@ def test_a_function_in_sql(tmp_path: Path) -> None:
 def test_the_users_session_is_a_users(tmp_path: Path) -> None:
     """What the tests of files, changes and windows set is what a profile without settings gets."""
     lake = connect(str(tmp_path / "lake"), session=SESSION)
-    plain = session._configuration(connect(str(tmp_path / "lake")).settings, str(tmp_path), [])
+    plain = spark_configuration(connect(str(tmp_path / "lake")).settings, str(tmp_path), [])
     defaults = lake.spark._jvm.org.apache.spark.sql.internal.SQLConf()  # type: ignore[attr-defined]
     for key, value in USERS_SESSION["spark_config"].items():
         if key.startswith("spark.sql.") or key.startswith("spark.databricks."):

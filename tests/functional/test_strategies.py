@@ -194,7 +194,7 @@ class TestUnknownColumns:
         run_dbt(["run"])
         results = {result.node.name: result.message for result in run_dbt(["run"], expect_pass=False)}
         for model in ("removed", "removed_append"):
-            assert "The model does not return v, and" in results[model]
+            assert "The model does not return v, which" in results[model]
             assert "on_schema_change" in results[model]
         assert "`merge_update_columns` names nope" in results["update"]
         assert "`merge_exclude_columns` names nope" in results["exclude"]

@@ -128,9 +128,9 @@ def fail() -> None:
 def test_an_error_and_all_behind_it_hold_none() -> None:
     with pytest.raises(PenstockError) as caught:
         fail()
-    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(vars(caught.value))
-    assert MARK not in told
-    assert "FromJava" in told
+    shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(vars(caught.value))
+    assert MARK not in shown
+    assert "FromJava" in shown
     assert isinstance(caught.value.__cause__, FromJava)
     assert MARK.encode() not in pickle.dumps(caught.value.args)
 
@@ -197,7 +197,7 @@ CREDENTIALS = ("s3://key:MaRk7@bucket/lake", "https://a.net/c?sv=1&sig=MaRk7", "
 
 @pytest.mark.parametrize("uri", CREDENTIALS)
 def test_a_uri_with_credentials_is_refused_unseen(uri: str) -> None:
-    told = []
+    messages = []
     for call in (
         lambda: Lake(uri),
         lambda: connect(uri),
@@ -208,10 +208,10 @@ def test_a_uri_with_credentials_is_refused_unseen(uri: str) -> None:
     ):
         with pytest.raises(PenstockError, match="holds credentials") as caught:
             call()
-        told.append(str(caught.value))
-    assert "`storage_options`" in told[0]
-    assert "env_var" in told[0]
-    assert MARK not in "".join([*told, *DatedPath.problems(f"{uri}/%Y")])
+        messages.append(str(caught.value))
+    assert "`storage_options`" in messages[0]
+    assert "env_var" in messages[0]
+    assert MARK not in "".join([*messages, *DatedPath.problems(f"{uri}/%Y")])
     assert "holds credentials" in DatedPath.problems(f"{uri}/%Y")[0]
 
 
@@ -234,7 +234,7 @@ def test_settings_show_no_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"url": "https://b.net", "user": "me"}, "a user without a password"),
         ({"url": "https://b.net", "pasword": MARK}, "did you mean `password`?"),
@@ -242,9 +242,9 @@ def test_settings_show_no_value() -> None:
         (3, "not a number"),
     ],
 )
-def test_a_wrong_repository(given: object, told: str) -> None:
-    (problem,) = Repository.problems(given) if told != "did you mean `password`?" else Repository.problems(given)[:1]
-    assert told in problem
+def test_a_wrong_repository(given: object, message: str) -> None:
+    (problem,) = Repository.problems(given) if message != "did you mean `password`?" else Repository.problems(given)[:1]
+    assert message in problem
     assert MARK not in problem
 
 

@@ -50,7 +50,7 @@ _ENDS = {
     ("windows/meeting.py", "wait"),
     # After a kill.
     ("spark/startup/launch.py", "wait"),
-    ("spark/session.py", "wait"),
+    ("spark/startup/end.py", "wait"),
 }
 """Waits without a limit, each with its reason."""
 _WAITS = {"wait", "result", "exception", "communicate", "run", "check_output", "check_call", "call"}

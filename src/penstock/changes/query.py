@@ -16,10 +16,10 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
-from penstock.changes.incremental.clauses import closing
+from penstock.changes.clauses import closing
 from penstock.errors import NotFound, PenstockError
 from penstock.lake.relations import digest
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.sql.names import Name
 from penstock.sql.quoting import quote
 

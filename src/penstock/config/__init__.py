@@ -1,4 +1,4 @@
-"""Every key that a user can set, once: names, values, defaults, and the kinds of model on which each has an effect.
+"""Every key that a user can set: its names, values and default, and the kinds of model on which it has an effect.
 
 >>> from penstock import config
 >>> config.kind_of({"materialized": "incremental", "unique_key": "id"}).value

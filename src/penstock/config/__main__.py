@@ -1,4 +1,4 @@
-"""`python -m penstock.config` prints the docs' reference."""
+"""`python -m penstock.config` prints `docs/reference.md`."""
 
 from penstock.config.reference import page
 

@@ -1,4 +1,4 @@
-"""All that is wrong with the config of a model or a source."""
+"""Checks of the config of models and sources: they collect everything that is wrong."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from penstock.config.near import meant, unknown_keys
 from penstock.config.values import checked
 from penstock.secrets import is_secret
 
-# What dbt-spark has and a lake does another way: silence would put data in the wrong place.
+# Keys of dbt-spark with another name here. If they were ignored, data would be in the wrong place.
 _REPLACED = {
     "location_root": "`location`, the table's own folder",
     "clustered_by": "`cluster_by` (liquid clustering)",
     "buckets": "`cluster_by` (liquid clustering)",
 }
 _BY_FILE = (
-    "each file's rows are added once; to merge or replace rows, load them here, and do it in a model that reads this"
+    "each file's rows are added once. To merge or replace rows, load the files here, and merge in a model that reads "
+    "this one"
 )
 _NOT_FOR_PYTHON = ("cdf_merge", "microbatch")
 
 
 @dataclass
 class Found:
-    """What a check has found."""
+    """The problems in a config, as sentences."""
 
     errors: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """Keys without effect that a folder of the project, or a package, sets for many models: no error."""
+    """Keys without effect that a folder of the project or a package sets for many models. These are not errors."""
 
 
 def resolved(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config with every alias under its own name.
+    """The config with every alias replaced by the key's own name.
 
     >>> resolved({"tblproperties": {"a": "b"}})["table_properties"]
     {'a': 'b'}
@@ -56,14 +57,14 @@ def check_model(
     strategies: Collection[str] = (),
     by_package: bool = False,
 ) -> Found:
-    """All that is wrong with a model's config, and the keys without effect that are no error.
+    """Everything that is wrong with a model's config, and the ignored keys without effect.
 
-    `own` are the keys that the model itself sets, in its SQL or its own YAML; a folder's or a package's key without
-    effect is an error only where rows would be wrong. `extra` are the keys that dbt does not know, `strategies` the
-    incremental strategies that the project has macros for.
+    `own` are the keys that the model itself sets, in its SQL or its own YAML. If a folder or a package sets a key
+    without effect, this is an error only if rows would be wrong. `extra` are the keys that dbt does not know.
+    `strategies` are the incremental strategies that the project has macros for.
 
     >>> check_model({"materialized": "view", "cluster_by": "day"}, own=["cluster_by"]).errors
-    ['`cluster_by` has no effect on a view: it works on everything that is a table']
+    ['`cluster_by` has no effect on a view: it works on tables of every kind']
     """
     found = Found()
     plain = resolved(config)
@@ -80,7 +81,7 @@ def check_model(
 
 
 def check_source(config: Mapping[str, Any]) -> list[str]:
-    """All that is wrong with where a source says that its data lie; other keys are the user's own."""
+    """Everything that is wrong with the location keys of a source. All other keys belong to the user."""
     given = {key: value for key, value in config.items() if value is not None}
     plain = resolved(given)
     with_files = "source_roots" in plain
@@ -88,8 +89,8 @@ def check_source(config: Mapping[str, Any]) -> list[str]:
     found = checked(plain, used)[1]
     options = plain.get("options") if "options" in used else None
     found += [
-        f"`options` holds a secret, `{name}`, and would be written to `_link.json`, where every reader of the lake sees it: "
-        "give it in `session.spark_config`, as `{{ env_var('…') }}`"
+        f"`options` holds a secret, `{name}`, which would be written to `_link.json` for every reader of the lake: "
+        "put it in `session.spark_config`, as `{{ env_var('…') }}`"
         for name in (options if isinstance(options, Mapping) else ())
         if is_secret(str(name))
     ]
@@ -98,7 +99,7 @@ def check_source(config: Mapping[str, Any]) -> list[str]:
         if key is not None and key.name not in used and (with_files or "location" in plain):
             where = "a source" if Kind.SOURCE not in key.kinds else f"a source without `{ROOTS[0]}`"
             found.append(f"`{name}` has no effect on {where}: it works on {places(key.kinds)}")
-        # Among three names a lower bar than among all keys of a model is right: it finds `fromat`.
+        # There are only a few names, so the comparison can be less strict. It finds `fromat`.
         guess = meant(name, used, cutoff=0.8)
         if key is None and guess not in (None, name):
             found.append(f"`{name}` is not known: did you mean `{guess}`?")
@@ -114,7 +115,7 @@ def _is_used(key: Key, config: Mapping[str, Any], with_files: bool) -> bool:
 
 
 def _spelling(key: Key, config: Mapping[str, Any], own: Collection[str]) -> str | None:
-    """How the config calls a key that it sets."""
+    """The name under which a config sets a key; None if it does not set the key."""
     return next((name for name in key.spellings if key.is_set(config.get(name), name in own)), None)
 
 
@@ -131,11 +132,11 @@ def _check_key(
     assert name is not None
     is_own = any(spelling in own for spelling in key.spellings if key.is_set(config.get(spelling), True))
     if len(twice := [spelling for spelling in key.spellings if spelling in own and config.get(spelling)]) > 1:
-        found.errors.append(f"`{twice[1]}` is given twice: it is another name of `{twice[0]}`")
+        found.errors.append(f"`{twice[0]}` is set twice: `{twice[1]}` is another name of it")
     if kind not in key.kinds:
         line = _without_effect(name, key, kind, language)
         always = (kind is Kind.FILES and key.name == "unique_key") or (language == "python" and key.name in ROOTS)
-        # Windows that are replaced hold no row twice, with a key or without; those that are added may.
+        # With replaced windows no row is doubled, with or without a key. With added windows rows may be doubled.
         allowed = kind in key.allowed and config.get("delete_before_insert") is not False
         (found.errors if always or (is_own and not allowed) else found.ignored).append(line)
     elif key.needs is not None and not plain.get(key.needs):
@@ -163,7 +164,7 @@ def _check_strategy(
     own: Collection[str],
     found: Found,
 ) -> None:
-    """Whether the strategy that is named exists, and is one for this kind of model."""
+    """Check that the config's strategy exists and works on this kind of model."""
     value = config.get("incremental_strategy")
     if "incremental_strategy" not in given or not kind.is_incremental:
         return
@@ -171,8 +172,8 @@ def _check_strategy(
     if kind is Kind.FILES:
         if named == "append":
             return
-        line = f"`incremental_strategy` is append or microbatch on an incremental model over @data, not {value!r}"
-        # Without a key these two add every row, which is what happens to files anyway.
+        line = f"`incremental_strategy` must be append or microbatch on an incremental model over @data, not {value!r}"
+        # Without a key these two strategies add every row, and so do loads of files.
         harmless = named in ("merge", "delete+insert") and not config.get("unique_key")
         if "incremental_strategy" in own or not harmless:
             found.errors.append(f"{line}: {_BY_FILE}")
@@ -180,27 +181,27 @@ def _check_strategy(
             found.ignored.append(line)
     elif language == "python" and named in _NOT_FOR_PYTHON:
         possible = ", ".join(name for name in STRATEGIES if name not in _NOT_FOR_PYTHON)
-        found.errors.append(f"`incremental_strategy` of a Python model is one of {possible}, not {value!r}")
+        found.errors.append(f"`incremental_strategy` of a Python model must be one of {possible}, not {value!r}")
     elif named not in STRATEGIES and str(value).replace("+", "_") not in own_strategies:
         possible = ", ".join([*STRATEGIES, *sorted(own_strategies)])
         macro = f"get_incremental_{str(value).replace('+', '_')}_sql"
         found.errors.append(
-            f"`incremental_strategy` is one of {possible}, not {value!r}: dbt could not find an incremental strategy macro "
-            f'with the name "{macro}"'
+            f"`incremental_strategy` must be one of {possible}, not {value!r}: dbt could not find an incremental strategy "
+            f'macro with the name "{macro}"'
         )
 
 
 def _check_names(extra: Iterable[str], own: Collection[str], by_package: bool, found: Found) -> None:
     for key in extra:
         if key in _REPLACED:
-            found.errors.append(f"`{key}` is dbt-spark's: use {_REPLACED[key]}")
+            found.errors.append(f"`{key}` is a key of dbt-spark: use {_REPLACED[key]} instead")
         elif key not in KNOWN and (guess := meant(key, KNOWN)) is not None:
             line = f"`{key}` is not known: did you mean `{guess}`?"
             (found.ignored if by_package else found.errors).append(line)
 
 
 def unusable(given: Iterable[str], known: Collection[str], kind: Kind) -> list[str]:
-    """A line for each key that a caller in Python gives and that does nothing: unknown, or for another kind of table.
+    """A sentence for each argument of a Python function that is unknown or belongs to another kind of table.
 
     >>> unusable(["lookback"], ["source_roots"], Kind.FILES)
     ['`lookback` has no effect on an incremental model over @data: it works on microbatch models']

@@ -1,4 +1,4 @@
-"""A key that a user can set: what it is called, what it may be, and where it has an effect."""
+"""A key that a user can set: its names, its values, and the kinds of model on which it has an effect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.config.values import Check
 
 @dataclass(frozen=True)
 class Key:
-    """A key, once: the checks, the adapter and the docs' reference all read it here.
+    """The definition of a key. The checks, the adapter and the docs' reference all use it.
 
     >>> from penstock.config.values import positive
     >>> Key("days_per_batch", "Neighbouring windows in one commit.", positive, (Kind.MICROBATCH,), default=1).spellings
@@ -26,13 +26,13 @@ class Key:
     default: Any = None
     aliases: tuple[str, ...] = ()
     unset: str = "none"
-    """How the docs say that there is no default."""
+    """The text for a missing default in the docs."""
     needs: str | None = None
-    """Another key, without which this one has no effect."""
+    """Another key. Without it, this key has no effect."""
     allowed: tuple[Kind, ...] = ()
-    """Where it has no effect and is no error, because dbt asks for it there on other databases."""
+    """Kinds on which the key has no effect but is no error, because dbt requires it there on other databases."""
     instead: Mapping[Kind, str] = field(default_factory=dict, hash=False)
-    """What to do on a kind of model where it has no effect."""
+    """Advice for kinds of model on which the key has no effect."""
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -40,15 +40,15 @@ class Key:
 
     @property
     def values(self) -> str:
-        """What the check says of a value that nothing accepts: the text of the docs."""
+        """The allowed values in words, from the check's error for a value that no check accepts."""
         try:
             self.check(object())
         except ValueError as error:
-            return str(error).removeprefix("is ").removeprefix("has ")
+            return str(error).removeprefix("must be ")
         return "anything"
 
     def is_set(self, value: Any, own: bool) -> bool:
-        """Whether a value asks for something: dbt fills in defaults, and packages write '' for nothing."""
+        """Whether a value has a meaning. dbt fills in defaults, and packages write '' for no value."""
         if value is None or (isinstance(value, (str, list, tuple, dict)) and not value):
             return False
         if value is False and self.default is False:

@@ -1,4 +1,4 @@
-"""The kinds of model that there are: for each, other keys have an effect."""
+"""The kinds of model. Each kind has its own set of keys with an effect."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ STRATEGIES = (
     "microbatch",
 )
 ROOTS = ("source_roots", "file_source")
-"""The keys that say where a model's files are: one of them makes it a model over `@data`."""
+"""The keys for the folders of a model's files. A model with one of them is a model over `@data`."""
 
 
 class Kind(Enum):
-    """A kind of model; the value is how it is called in messages and in the docs."""
+    """A kind of model. The value is its name in messages and in the docs."""
 
     TABLE = "table"
     VIEW = "view"
@@ -75,7 +75,7 @@ _BY_MACRO = {name.replace("+", "_"): name for name in STRATEGIES}
 
 
 def strategy(config: Mapping[str, Any]) -> str:
-    """The strategy that a config names; else merge where there is a key, and append where there is none.
+    """The strategy in a config. The default is merge with a `unique_key` and append without.
 
     >>> strategy({"unique_key": "id"}), strategy({"incremental_strategy": "delete_insert"})
     ('merge', 'delete+insert')
@@ -83,12 +83,12 @@ def strategy(config: Mapping[str, Any]) -> str:
     given = config.get("incremental_strategy")
     if not given:
         return "merge" if config.get("unique_key") else "append"
-    # dbt finds a strategy by its macro's name, in which a plus is an underscore; `default` appends here.
+    # dbt finds a strategy by the name of its macro, where a plus is an underscore. Here, `default` means append.
     return "append" if given == "default" else _BY_MACRO.get(str(given).replace("+", "_"), str(given))
 
 
 def kind_of(config: Mapping[str, Any], language: str = "sql") -> Kind | None:
-    """The kind of a model with this config; None for a materialization that is the project's own.
+    """The kind of a model with this config; None for a custom materialization of the project.
 
     >>> kind_of({"materialized": "incremental", "source_roots": ["landing"]})
     <Kind.FILES: 'incremental over @data'>
@@ -108,7 +108,7 @@ def kind_of(config: Mapping[str, Any], language: str = "sql") -> Kind | None:
 
 
 def places(kinds: Collection[Kind]) -> str:
-    """Where a key works, in words.
+    """The kinds of model on which a key works, in words.
 
     >>> places([Kind.MERGE, Kind.CDF_MERGE, Kind.SNAPSHOT])
     'incremental models by merge or cdf_merge, and on snapshots'
@@ -116,7 +116,7 @@ def places(kinds: Collection[Kind]) -> str:
     if set(MODELS) <= set(kinds):
         return "every model"
     if set(TABLES) <= set(kinds):
-        return _and(["everything that is a table", *_plural([kind for kind in kinds if kind not in TABLES])])
+        return _and(["tables of every kind", *_plural([kind for kind in kinds if kind not in TABLES])])
     every = set(INCREMENTAL) <= set(kinds)
     rest = _plural([kind for kind in Kind if kind in kinds and kind not in (INCREMENTAL if every else BY_STRATEGY)])
     if every:

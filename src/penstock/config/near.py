@@ -1,16 +1,16 @@
-"""The known name that a mistyped one was meant to be."""
+"""Suggestions for mistyped names."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-# Words that say nothing of what a key is about.
+# Words that do not matter when names are compared.
 _FILLERS = {"by", "in", "is", "not", "of", "on", "per", "the", "to", "with"}
 
 
 def nearest(key: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name of about the same letters.
+    """The known name with the most similar letters; None if no name is similar.
 
     >>> nearest("memroy", ["master", "memory"])
     'memory'
@@ -20,7 +20,9 @@ def nearest(key: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def meant(key: str, known: Iterable[str], cutoff: float = 0.85) -> str | None:
-    """The known key of nearly the same letters, or of the same words; careful, because a model may have keys of any name.
+    """The known key that a key was probably meant to be, judged by its letters and words; else None.
+
+    The comparison is strict, because a model may have keys of its own with any name.
 
     >>> meant("safety_buffer", ["safety_buffer_seconds"]), meant("buffer", ["safety_buffer_seconds"])
     ('safety_buffer_seconds', None)
@@ -34,7 +36,7 @@ def _shares_words(key: str, name: str) -> bool:
     common = given & words
     if len(common) < 2:
         return False
-    # A key with all of its words in the name, or with one other word in place of one.
+    # All words of the key are in the name, or all but one.
     other = len(given - words) == 1 and len(words) >= 3
     return given <= words or (other and difflib.SequenceMatcher(None, key, name).ratio() >= 0.7)
 
@@ -44,7 +46,7 @@ def _words(key: str) -> set[str]:
 
 
 def unknown_keys(given: Iterable[str], known: Iterable[str], where: str = "") -> list[str]:
-    """A line for each key that is not known, with the nearest that is."""
+    """A sentence for each unknown key, with a suggestion."""
     known = list(known)
     problems = []
     for key in given:

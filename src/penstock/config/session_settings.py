@@ -1,4 +1,4 @@
-"""The settings of a session, validated once, all errors in one message."""
+"""The settings of a session, checked once, with all errors in one message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEMORY = re.compile(r"^\d+[kmgt]b?$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Repository:
-    """A Maven repository, with a user and a password where it asks for them."""
+    """A Maven repository, with a user and a password if it asks for them."""
 
     url: str
     user: str | None = None
@@ -26,7 +26,7 @@ class Repository:
 
     @classmethod
     def problems(cls, given: Any) -> list[str]:
-        """Everything that is wrong with one of `session.repositories`: an address, or a block of these settings."""
+        """The errors in one of `session.repositories`, which is an address or a block of these settings."""
         if isinstance(given, Mapping):
             found = unknown_keys(given, [item.name for item in fields(cls)], "session.repositories.")
             found += [
@@ -62,17 +62,19 @@ class SessionSettings:
     """Where Spark runs and how it is set up."""
 
     master: str | None = None
-    """A Spark master; `local[*]`, in this process, when absent."""
+    """A Spark master; by default `local[*]`, in this process."""
     remote: str | None = None
     """A Spark Connect server, `sc://host:port`."""
     memory: str | None = None
-    """The driver's heap, e.g. `4g`; half of what this process may use when absent."""
+    """The driver's heap, e.g. `4g`; by default half of what this process may use."""
     spark_config: dict[str, str] = field(default_factory=dict, repr=False)
-    """Any Spark setting; wins over what penstock sets."""
+    """Any Spark setting; it wins over penstock's own."""
     jars: tuple[str, ...] = ()
     """Jars to start with instead of fetching Delta's."""
     repositories: tuple[Repository, ...] = ()
-    """Maven repositories to fetch Delta's jars from, before the central one."""
+    """Maven repositories to fetch Delta's jars from, before Maven Central."""
+    fast_start: bool = True
+    """Whether Spark starts with penstock's shortcuts."""
 
     @classmethod
     def known(cls) -> list[str]:
@@ -80,7 +82,7 @@ class SessionSettings:
 
     @classmethod
     def problems(cls, given: Any) -> list[str]:
-        """Everything that is wrong with a `session:` block."""
+        """The errors in a `session:` block."""
         if given is None:
             return []
         if not isinstance(given, Mapping):
@@ -89,17 +91,7 @@ class SessionSettings:
         memory = given.get("memory")
         if memory is not None and not _MEMORY.match(str(memory)):
             problems.append(f"`session.memory` is a size such as 4g or 800m, not {memory!r}")
-        config = given.get("spark_config")
-        if config is not None and not isinstance(config, Mapping):
-            problems.append(f"`session.spark_config` is a block of Spark settings, not {_kind(config)}")
-        else:
-            problems += _shown_by_executors(config or {})
-        for key, value in config.items() if isinstance(config, Mapping) else ():
-            if PINNED.get(str(key), _spark_value(value)) != _spark_value(value):
-                problems.append(
-                    f"`session.spark_config` can't set {key} to {_spark_value(value)}: names and texts that are quoted "
-                    "for SQL would be read as something else"
-                )
+        problems += _config_problems(given.get("spark_config"))
         for key in ("jars", "repositories"):
             value = given.get(key)
             if value is None:
@@ -108,6 +100,9 @@ class SessionSettings:
                 problems.append(f"`session.{key}` is a list, not {_kind(value)}")
                 continue
             problems += [found for item in value for found in _CHECKS_OF_ITEMS[key](item)]
+        fast = given.get("fast_start")
+        if fast is not None and not isinstance(fast, bool):
+            problems.append(f"`session.fast_start` is true or false, not {_kind(fast)}")
         for key in ("master", "remote"):
             value = given.get(key)
             if value is not None and not isinstance(value, str):
@@ -134,18 +129,33 @@ class SessionSettings:
             spark_config={str(key): _spark_value(value) for key, value in (given.get("spark_config") or {}).items()},
             jars=tuple(given.get("jars") or ()),
             repositories=tuple(Repository.from_setting(item) for item in given.get("repositories") or ()),
+            fast_start=given.get("fast_start") is not False,
         )
 
 
+def _config_problems(config: Any) -> list[str]:
+    """The errors in `session.spark_config`."""
+    if config is None:
+        return []
+    if not isinstance(config, Mapping):
+        return [f"`session.spark_config` is a block of Spark settings, not {_kind(config)}"]
+    return _shown_by_executors(config) + [
+        f"`session.spark_config` can't set {key} to {_spark_value(value)}: names and texts that are quoted for SQL would "
+        "be read as something else"
+        for key, value in config.items()
+        if PINNED.get(str(key), _spark_value(value)) != _spark_value(value)
+    ]
+
+
 def _kind(value: Any) -> str:
-    """A value in words that do not show it: it may hold a secret."""
+    """The kind of a value in words; the value may be a secret, so it is not shown."""
     return {"str": "a text", "list": "a list", "dict": "a block", "int": "a number", "bool": "true or false"}.get(
         type(value).__name__, type(value).__name__
     )
 
 
 def _shown_by_executors(config: Mapping[str, Any]) -> list[str]:
-    """Spark puts these options on the command lines of other machines, where we can't hide them."""
+    """Errors for secrets in options that Spark puts on command lines of other machines, where we can't hide them."""
     return [
         f"`session.spark_config` has a secret, {', '.join(found)}, in `{key}`, which every user of an executor's machine "
         "can read: put the option into a file there that only Spark's user can read, and give `@/path/of/the/file`"
@@ -166,5 +176,5 @@ _CHECKS_OF_ITEMS = {"jars": _jar_problems, "repositories": Repository.problems}
 
 
 def _spark_value(value: Any) -> str:
-    """YAML's true is Spark's `true`."""
+    """A value as Spark writes it: YAML's true is `true`."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""The columns of files, as `source_columns` declares them."""
+"""The key `source_columns`: the declared columns of files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Spark's simple types, with their spellings; what is inside of <> is checked by taking it apart.
+# Spark's simple types, in all spellings. `is_type` parses the types inside of <>.
 _SIMPLE = re.compile(
     r"boolean|byte|tinyint|short|smallint|int|integer|long|bigint|float|real|double|date|timestamp|timestamp_ltz|"
     r"timestamp_ntz|string|binary|variant|void|(?:decimal|dec|numeric)(?:\(\s*\d+\s*(?:,\s*-?\d+\s*)?\))?|"
@@ -18,7 +18,7 @@ _SIMPLE = re.compile(
 
 @dataclass(frozen=True)
 class SourceColumn:
-    """A column of the files; one that is not extracted is made by the SELECT."""
+    """A declared column. If `extract` is False, the SELECT computes it."""
 
     name: str
     type: str
@@ -26,27 +26,27 @@ class SourceColumn:
 
 
 def source_columns(value: Any) -> tuple[SourceColumn, ...]:
-    wanted = "is a list of {name, type}"
+    wanted = "must be a list of {name, type}"
     if not isinstance(value, (list, tuple)):
         raise ValueError(wanted)
     columns = []
     for item in value:
         if not isinstance(item, Mapping) or not item.get("name") or not set(item) <= {"name", "type", "extract"}:
-            raise ValueError(f"{wanted}, with `extract: false` for one that the SELECT makes")
+            raise ValueError(f"{wanted}, with `extract: false` for a column that the SELECT computes")
         kind, extract = str(item.get("type") or ""), item.get("extract", True)
         if not isinstance(extract, bool):
-            raise ValueError(f"has `extract` of {item['name']} as true or false")
+            raise ValueError(f"must have true or false as `extract` of {item['name']}")
         if (extract or kind) and not is_type(kind):
-            raise ValueError(f"has a type that Spark does not know for {item['name']} ({kind!r})")
+            raise ValueError(f"has {kind!r} as the type of {item['name']}, which is not a type of Spark SQL")
         columns.append(SourceColumn(str(item["name"]), kind, extract))
     names = [column.name.lower() for column in columns]
     if len(set(names)) < len(names):
-        raise ValueError("names each column once")
+        raise ValueError("must name each column once")
     return tuple(columns)
 
 
 def is_type(text: str) -> bool:
-    """Whether Spark's SQL knows a type of this spelling.
+    """Whether a text is a type of Spark SQL.
 
     >>> is_type("map<string, array<decimal(10,2)>>"), is_type("strnig")
     (True, False)
@@ -62,7 +62,7 @@ def is_type(text: str) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between the commas that stand outside of brackets."""
+    """The parts of a text between the commas that are outside of brackets."""
     parts, depth, start = [], 0, 0
     for index, char in enumerate(text):
         depth += (char in "<(") - (char in ">)")

@@ -1,6 +1,6 @@
-"""`storage_options`: what object stores and their HTTP clients are told, checked once and never shown.
+"""The block `storage_options`: settings of object stores and their HTTP clients. Its values are never shown.
 
-One block serves obstore, which takes a store's own keys and those of its client apart, and delta-rs, which takes all.
+obstore and delta-rs both use this block. obstore takes the store's keys and its HTTP client's keys separately.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _AZURE = [
     "credential_type",
     "encryption_key",
 ]
-# Of these, the name with `azure_` alone is not known to the store.
+# The store knows these names only with the prefix `azure_`.
 _AZURE_WITH_PREFIX = [
     "storage_account_name",
     "storage_account_key",
@@ -163,7 +163,7 @@ _SWITCHES = frozenset(
     )
 )  # fmt: skip
 _NUMBERS = frozenset(("pool_max_idle_per_host",))
-# obstore wants these apart from a store's own keys: among those they panic in Rust.
+# obstore takes these separately from the store's keys. Among the store's keys they cause a panic in Rust.
 _CLIENT = _DURATIONS | _NUMBERS | frozenset(
     (
         "allow_http", "allow_invalid_certificates", "default_content_type", "http1_only", "http2_keep_alive_while_idle",
@@ -171,7 +171,7 @@ _CLIENT = _DURATIONS | _NUMBERS | frozenset(
         "user_agent",
     )
 )  # fmt: skip
-# delta-rs knows these and obstore does not.
+# Only delta-rs knows these.
 _DELTA = frozenset(
     (
         "aws_s3_locking_provider", "aws_s3_allow_unsafe_rename", "s3_allow_unsafe_rename", "s3_locking_provider",
@@ -188,22 +188,18 @@ _YES, _NO = ("1", "true", "on", "yes", "y"), ("0", "false", "off", "no", "n")
 
 
 def problems(given: Any) -> list[str]:
-    """Everything that is wrong with a block of `storage_options`; keys are named, values never."""
+    """A sentence for everything that is wrong with a block of `storage_options`. Values are never shown."""
     if given is None:
         return []
     if not isinstance(given, Mapping):
-        return ["`storage_options` is a block of settings"]
+        return ["`storage_options` must be a block of settings"]
     found = []
     names: dict[str, str] = {}
     for written, value in given.items():
         name = _name(str(written))
         if not _is_known(name):
             guess = nearest(name, _KNOWN)
-            hint = (
-                f"did you mean `{guess}`?"
-                if guess
-                else "object stores, their HTTP clients and delta-rs have no such key"
-            )
+            hint = f"did you mean `{guess}`?" if guess else "object stores, HTTP clients and delta-rs have no such key"
             found.append(f"`storage_options.{written}` is not known: {hint}")
             continue
         if value is None:
@@ -211,12 +207,12 @@ def problems(given: Any) -> list[str]:
         if (other := names.setdefault(_VENDOR.sub("", name), str(written))) != str(written):
             found.append(f"`storage_options` has one key under two names, `{other}` and `{written}`")
         if (wrong := _wrong(name, value)) is not None:
-            found.append(f"`storage_options.{written}` is {wrong}")
+            found.append(f"`storage_options.{written}` must be {wrong}")
     return found
 
 
 def normalized(given: Mapping[str, Any] | None) -> dict[str, str]:
-    """The options as texts under lower-case names; null is as if it were left out.
+    """The options as strings with lower-case names, without options that are null.
 
     >>> normalized({"ALLOW_HTTP": True, "timeout": 30, "region": None})
     {'allow_http': 'true', 'timeout': '30s'}
@@ -228,9 +224,9 @@ def normalized(given: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def for_store(place: str, options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The options that obstore takes for the store at a URI, and those of its HTTP client."""
-    kind = _kind(place)
+def for_store(uri: str, options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """obstore's options for the store at a URI, and its options for the HTTP client."""
+    kind = _kind(uri)
     own: dict[str, str] = {}
     client: dict[str, str] = {}
     for key, value in normalized(options).items():
@@ -238,20 +234,20 @@ def for_store(place: str, options: Mapping[str, str]) -> tuple[dict[str, str], d
         if name in _CLIENT:
             client[name] = value
         elif (kind is None and key.lower() not in _DELTA) or key in _STORES.get(kind or "", ()) or not _is_known(key):
-            # An unknown one is obstore's to name.
+            # obstore reports an unknown key itself.
             own[key] = value
     return own, client
 
 
 def hidden(text: str, options: Mapping[str, str]) -> str:
-    """A message of a store without the values of its options, which it quotes."""
+    """A store's message without the values of its options."""
     for value in options.values():
         text = text.replace(f'"{value}"', f'"{HIDDEN}"').replace(f"'{value}'", f"'{HIDDEN}'")
     return text
 
 
 def _name(key: str) -> str:
-    """A key as it is passed on; one that delta-rs alone knows stays as it is written."""
+    """A key in lower case. A key of delta-rs keeps its spelling."""
     lower = key.strip().lower()
     return key.strip() if lower in _DELTA else lower
 
@@ -260,9 +256,9 @@ def _is_known(name: str) -> bool:
     return name.lower() in _KNOWN or _VENDOR.sub("", name) in _CLIENT
 
 
-def _kind(place: str) -> str | None:
-    """Whose store a URI is of; None where its address does not tell."""
-    scheme, _, rest = place.partition("://")
+def _kind(uri: str) -> str | None:
+    """The vendor of the store at a URI; None if this is not clear from the URI."""
+    scheme, _, rest = uri.partition("://")
     if scheme.lower() in _SCHEMES:
         return _SCHEMES[scheme.lower()]
     host = rest.partition("/")[0].partition(":")[0].lower()
@@ -270,10 +266,10 @@ def _kind(place: str) -> str | None:
 
 
 def _wrong(name: str, value: Any) -> str | None:
-    """The kind of value that an option takes, where it has another; the value itself may be secret."""
+    """The kind of value that an option needs, if its value is wrong; else None. The value itself may be secret."""
     plain = _VENDOR.sub("", name)
     if not isinstance(value, (str, int, float)):
-        return "a text, a number, or true or false"
+        return "a string, a number, or true or false"
     text = _text(name, value)
     if plain in _SWITCHES and text.lower() not in (*_YES, *_NO):
         return "true or false"

@@ -1,4 +1,7 @@
-"""What the values of a configuration may be: each check returns the value as it is used, or says what it should be."""
+"""Checks of config values. A check returns the value in the form that the engine uses.
+
+For a wrong value, a check raises a ValueError that starts with "must be" and describes the allowed values.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ _MEMORY = re.compile(r"^\d+[kmgt]b?$", re.IGNORECASE)
 
 
 def checked(config: Mapping[str, Any], checks: Mapping[str, Check]) -> tuple[dict[str, Any], list[str]]:
-    """The values that are right, and a line for each that is not.
+    """The checked values, and a sentence for each wrong value.
 
     >>> checked({"batches": 0}, {"batches": positive})
-    ({}, ['`batches` is a whole number of at least 1, not 0'])
+    ({}, ['`batches` must be a whole number of at least 1, not 0'])
     """
     values, problems = {}, []
     for key, check in checks.items():
@@ -32,31 +35,32 @@ def checked(config: Mapping[str, Any], checks: Mapping[str, Check]) -> tuple[dic
             try:
                 values[key] = check(config[key])
             except (ValueError, PenstockError) as error:
-                problems.append(f"`{key}` {error}, not {redact(repr(config[key]))}")
+                given = f", not {redact(repr(config[key]))}" if str(error).startswith("must ") else ""
+                problems.append(f"`{key}` {error}{given}")
     return values, problems
 
 
 def positive(value: Any) -> int:
     if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value).strip()) or int(value) < 1:
-        raise ValueError("is a whole number of at least 1")
+        raise ValueError("must be a whole number of at least 1")
     return int(value)
 
 
 def count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError("is a whole number, 0 or more")
+        raise ValueError("must be a whole number, 0 or more")
     return int(value)
 
 
 def flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("is true or false")
+        raise ValueError("must be true or false")
     return value
 
 
 def path(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("is a path or URI")
+        raise ValueError("must be a path or URI")
     if problem := credentials_problem(value):
         raise ValueError(problem)
     return value
@@ -64,61 +68,61 @@ def path(value: Any) -> str:
 
 def text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("is a string")
+        raise ValueError("must be a string")
     return value
 
 
 def memory(value: Any) -> str:
     if not _MEMORY.match(str(value)):
-        raise ValueError("is a size such as 4g or 800m")
+        raise ValueError("must be a size such as 4g or 800m")
     return str(value)
 
 
 def condition(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("is a condition in SQL")
+        raise ValueError("must be a condition in SQL")
     return value
 
 
 def conditions(value: Any) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError("is a condition in SQL or a list of them")
+        raise ValueError("must be a condition in SQL or a list of them")
     return tuple(items)
 
 
 def statements(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("is SQL")
+        raise ValueError("must be SQL")
     return value
 
 
 def block(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError("is a block of settings")
+        raise ValueError("must be a block of settings")
     return dict(value)
 
 
 def properties(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError("is a block of properties")
+        raise ValueError("must be a block of properties")
     return dict(value)
 
 
 def options(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise ValueError("is a block of Spark's options for the format")
+        raise ValueError("must be a block of Spark's options for the format")
     remember(value)
     return {str(key): str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
 
 
 def one_of(*allowed: str) -> Check:
     def check(value: Any) -> str:
-        # dbt's batch sizes are an enumeration.
+        # dbt gives a batch size as an enum member.
         given = str(getattr(value, "value", value)).lower()
         found = next((item for item in allowed if given == item.lower()), None)
         if found is None:
-            raise ValueError(f"is one of {', '.join(allowed)}" if len(allowed) > 1 else f"can only be {allowed[0]}")
+            raise ValueError(f"must be one of {', '.join(allowed)}" if len(allowed) > 1 else f"must be {allowed[0]}")
         return found
 
     return check
@@ -126,19 +130,19 @@ def one_of(*allowed: str) -> Check:
 
 def column(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("is the name of a column")
+        raise ValueError("must be the name of a column")
     return plain(value)
 
 
 def columns(value: Any) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError("is a column's name or a list of them")
+        raise ValueError("must be a column's name or a list of them")
     return tuple(items)
 
 
 def columns_in_text(value: Any) -> tuple[str, ...]:
-    """The same, where a text may name several with commas between them."""
+    """Column names, in a list or in a text with commas."""
     if isinstance(value, str) and value.strip():
         return tuple(plain(part) for part in _BETWEEN_NAMES.split(value))
     return tuple(map(plain, columns(value)))
@@ -147,46 +151,46 @@ def columns_in_text(value: Any) -> tuple[str, ...]:
 def key_columns(value: Any) -> tuple[str, ...]:
     found = tuple(map(plain, names(value)))
     if len({name.lower() for name in found}) < len(found):
-        raise ValueError("names a column twice")
+        raise ValueError("must name each column once")
     return found
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """At least one name."""
+    """One or more names."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not items or not all(isinstance(i, str) and i.strip() for i in items):
-        raise ValueError("is a name or a list of names")
+        raise ValueError("must be a name or a list of names")
     return tuple(items)
 
 
 def strings(value: Any) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError("is a string or a list of strings")
+        raise ValueError("must be a string or a list of strings")
     return tuple(items)
 
 
 def source(value: Any) -> str:
     if not isinstance(value, str) or "." not in value.strip("."):
-        raise ValueError("names a source as source.table")
+        raise ValueError("must be a source, written as source.table")
     return value
 
 
 def several(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
-        raise ValueError("is a list")
+        raise ValueError("must be a list")
     return tuple(value)
 
 
 def roots(value: Any) -> tuple[str, ...]:
     found = strings(value)
     if not found:
-        raise ValueError("names at least one folder or URI")
+        raise ValueError("must name at least one folder or URI")
     for root in found:
         if problem := credentials_problem(root):
             raise ValueError(problem)
         if root.startswith("hdfs:"):
-            raise ValueError("is a local folder or an object store's URI (hdfs:// can't be listed yet)")
+            raise ValueError("must be a local folder or an object store's URI (hdfs:// can't be listed yet)")
     return found
 
 
@@ -197,12 +201,12 @@ def patterns(value: Any) -> tuple[str, ...]:
             re.compile(pattern)
         except re.error as error:
             position = "" if error.pos is None else f" at position {error.pos}"
-            raise ValueError(f"is a regular expression ({pattern!r} has {error.msg}{position})") from None
+            raise ValueError(f"must be a regular expression ({pattern!r} has {error.msg}{position})") from None
     return found
 
 
 def size(value: Any) -> int:
-    """A number of bytes.
+    """A number of bytes, from a number or from a size with a unit.
 
     >>> size("10g")
     10737418240
@@ -210,7 +214,7 @@ def size(value: Any) -> int:
     found = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
     bytes = int(found.group(1)) * _UNITS[found.group(2).lower()] if found else 0
     if bytes < 1:
-        raise ValueError("is a number of bytes, or a size such as 10g")
+        raise ValueError("must be a number of bytes, or a size such as 10g")
     return bytes
 
 
@@ -220,9 +224,9 @@ def seconds(value: Any) -> float:
     except (TypeError, ValueError):
         found = -1
     if isinstance(value, bool) or not found >= 0:
-        raise ValueError("is a number of seconds, 0 or more")
+        raise ValueError("must be a number of seconds, 0 or more")
     if found > _LONGEST:
-        raise ValueError("is a number of seconds, a year at most")
+        raise ValueError("must be a number of seconds, a year at most")
     return found
 
 
@@ -232,12 +236,12 @@ def instant(value: Any) -> datetime:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None or not 1900 <= found.year < 9999:
-        raise ValueError("is a time with its offset, such as 2026-01-01T00:00:00Z")
+        raise ValueError("must be a time with its offset, such as 2026-01-01T00:00:00Z")
     return found.astimezone(timezone.utc)
 
 
 def moment(value: Any) -> datetime:
-    """A date is its midnight, and a time without a zone is in UTC."""
+    """A time in UTC. A date means its midnight, and a time without a zone is in UTC."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value.replace("Z", "+00:00"))
@@ -246,5 +250,5 @@ def moment(value: Any) -> datetime:
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time())
     if not isinstance(value, datetime):
-        raise ValueError("is a date or a time such as 2026-01-01")
+        raise ValueError("must be a date or a time such as 2026-01-01")
     return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)

@@ -1,4 +1,4 @@
-"""What a commit did, as the table's log tells it."""
+"""The metrics of a commit: rows, files and bytes, from the table's log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from penstock.delta.table import Table
 
 _NEWEST = 20
-"""How far back in the log our own commit is looked for."""
+"""Our own commit is searched among this many newest commits."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,13 @@ class CommitMetrics:
 
     @classmethod
     def noted(cls, table: Table, note: str) -> CommitMetrics | None:
-        """By the commit that carries this note."""
+        """The metrics of the commit with this note; None if it is not among the newest commits."""
         ours = next((commit for commit in table.history(_NEWEST) if commit.get("userMetadata") == note), None)
         return None if ours is None else cls.from_commit(ours)
 
     @classmethod
     def from_commit(cls, commit: Mapping[str, Any]) -> CommitMetrics:
+        """The metrics of a commit in the table's history. A metric that the commit does not have is 0."""
         metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if _is_count(value)}
 
         def first(*keys: str) -> int:

@@ -1,4 +1,4 @@
-"""How a table is laid out: partitions, clustering, properties, comment and constraints."""
+"""The layout of a table: partitions, clustering, properties, comment and constraints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.sql.quoting import literal, quote
 
 RETENTION = "delta.setTransactionRetentionDuration"
 FORBIDDEN_PROPERTIES = {
-    RETENTION: "an expired transaction mark would let data in twice",
+    RETENTION: "if a transaction mark expires, data can be loaded twice",
 }
 _CHECKS = {key: BY_NAME[key].check for key in ("partition_by", "cluster_by", "table_properties")}
 _CONSTRAINT = "delta.constraints."
@@ -24,7 +24,7 @@ _VERSIONS = ("delta.minreaderversion", "delta.minwriterversion")
 
 @dataclass(frozen=True)
 class Layout:
-    """What CREATE TABLE says beside the query.
+    """The layout that a model's config asks for, as clauses of CREATE TABLE.
 
     >>> Layout(partition_by=("day",)).clauses()
     'partitioned by (`day`)'
@@ -35,13 +35,16 @@ class Layout:
     properties: dict[str, str] = field(default_factory=dict, hash=False)
     comment: str | None = None
     checks: dict[str, str] = field(default_factory=dict, hash=False)
-    """CHECK constraints by name: written as properties, so that the creating commit enforces them already."""
+    """CHECK constraints by name. They are written as properties, so that already the first commit enforces them."""
 
     @classmethod
     def problems(cls, config: Mapping[str, Any]) -> list[str]:
+        """A sentence for each layout key in a config that is wrong."""
         values, problems = checked({key: value for key, value in config.items() if value is not None}, _CHECKS)
         if config.get("partition_by") and config.get("cluster_by"):
-            problems.append("`partition_by` and `cluster_by` exclude each other: Delta lays a table out by one of them")
+            problems.append(
+                "`partition_by` and `cluster_by` exclude each other: a Delta table can have only one of them"
+            )
         given = {_delta_key(str(name)) for name in values.get("table_properties", ())}
         problems += [
             f"`table_properties` may not set {key}: {why}"
@@ -58,6 +61,7 @@ class Layout:
         comment: str | None = None,
         checks: Mapping[str, str] | None = None,
     ) -> Layout:
+        """The layout in a model's config. One PenstockError names everything that is wrong."""
         problems = cls.problems(config)
         if problems:
             raise PenstockError("; ".join(problems))
@@ -71,7 +75,7 @@ class Layout:
         )
 
     def clauses(self) -> str:
-        """The clauses between CREATE TABLE … USING delta and AS."""
+        """The clauses between `CREATE TABLE … USING delta` and `AS`."""
         parts = []
         if self.partition_by:
             parts.append(f"partitioned by ({', '.join(map(quote, self.partition_by))})")
@@ -88,7 +92,7 @@ class Layout:
         return replace(self, properties=self.properties | dict(properties))
 
     def changes(self, table: Table, name: str) -> list[str]:
-        """The statements that bring an existing table to this layout, where Delta allows it."""
+        """The statements that give an existing table this layout, as far as Delta allows it."""
         statements = []
         differing = {key: value for key, value in self.properties.items() if not _has(table, key, value)}
         if differing:
@@ -102,32 +106,33 @@ class Layout:
         return statements
 
     def unmet_checks(self, table: Table) -> list[str]:
-        """The constraints that a table has not, or has otherwise: only the commit that makes it writes them."""
-        have = {key.lower(): _without_spaces(value) for key, value in table.properties.items()}
+        """The names of constraints that a table does not have in this form. Only a new table gets constraints."""
+        properties = {key.lower(): _without_spaces(value) for key, value in table.properties.items()}
         return [
             name
             for name, check in self.checks.items()
-            if have.get((_CONSTRAINT + name).lower()) != _without_spaces(check)
+            if properties.get((_CONSTRAINT + name).lower()) != _without_spaces(check)
         ]
 
     def differs_in_partitions(self, table: Table) -> bool:
-        """Whether only a new table can have this layout."""
+        """Whether a table has other partitions than this layout: only a full refresh can change partitions."""
         wanted = _lower(self.partition_by)
         return bool(wanted or self.cluster_by) and wanted != _lower(table.partition_columns)
 
 
 def _has(table: Table, key: str, value: str) -> bool:
-    """Whether a table has a property already: to set it again would be a commit in every run."""
-    own = _delta_key(key)
-    if own in {_FEATURE + name.lower() for name in table.features}:
-        return True  # a feature is kept in the protocol, as versions are
-    if own in _VERSIONS:
-        return value.isdecimal() and int(value) <= table.protocol_versions[_VERSIONS.index(own)]
-    return {_delta_key(name): has for name, has in table.properties.items()}.get(own) == value
+    """Whether a table has a property already. Setting it again would add a commit to every run."""
+    wanted = _delta_key(key)
+    # The protocol, not the properties, contains a table's features and versions.
+    if wanted in {_FEATURE + name.lower() for name in table.features}:
+        return True
+    if wanted in _VERSIONS:
+        return value.isdecimal() and int(value) <= table.protocol_versions[_VERSIONS.index(wanted)]
+    return {_delta_key(name): current for name, current in table.properties.items()}.get(wanted) == value
 
 
 def _delta_key(key: str) -> str:
-    """Delta knows its own properties in any case."""
+    """A property's name for comparison. Delta ignores the case of its own properties."""
     return key.lower() if key.lower().startswith("delta.") else key
 
 
@@ -136,7 +141,7 @@ def _lower(names: Iterable[str]) -> list[str]:
 
 
 def _without_spaces(text: str) -> str:
-    """Delta writes a constraint that ALTER TABLE adds down word by word."""
+    """A constraint for comparison. ALTER TABLE writes its words with single spaces."""
     return "".join(text.split())
 
 

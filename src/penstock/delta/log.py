@@ -1,4 +1,4 @@
-"""The files of a Delta log, commits and checkpoints, for what delta-rs does not tell of them."""
+"""The commits and checkpoints of a Delta log, for information that delta-rs does not provide."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from penstock.storage import Storage
 
 LOG_FOLDER = "_delta_log"
-# One file, one of several, or one with a name of its own (which may be JSON): the protocol knows all three.
+# The protocol has three kinds: one file, one of several parts, or one file with a uuid (Parquet or JSON).
 _FILE = re.compile(r"(?P<version>\d{20})\.checkpoint(\.\d{10}\.(?P<parts>\d{10})|\.[0-9a-f-]{36})?\.(parquet|json)")
 _DOMAIN = "domainMetadata"
 _WITH_FILES = ("add", "remove", "cdc")
@@ -25,40 +25,41 @@ def commit_file(version: int) -> str:
 FIRST_COMMIT = commit_file(0)
 
 
-def has_commits(place: Storage, prefix: str = "") -> bool:
-    """A log folder without a commit is what a first write has left that is under way, or was killed: no table yet."""
-    return any(not entry.path.rsplit("/", 1)[-1].startswith(".") for entry in place.list(f"{prefix}{LOG_FOLDER}"))
+def has_commits(storage: Storage, prefix: str = "") -> bool:
+    """Whether a log folder has a commit. A first write that still runs or was killed leaves one without commits."""
+    return any(not entry.path.rsplit("/", 1)[-1].startswith(".") for entry in storage.list(f"{prefix}{LOG_FOLDER}"))
 
 
-def holds_table(place: Storage) -> bool:
-    return place.exists(FIRST_COMMIT) or has_commits(place)
+def holds_table(storage: Storage) -> bool:
+    """Whether there is a Delta table at the storage's root."""
+    return storage.exists(FIRST_COMMIT) or has_commits(storage)
 
 
 def actions_of(data: bytes) -> list[dict[str, Any]]:
-    """What a file of the log says, a line each."""
+    """The actions in a JSON file of the log, one per line. ValueError if a line is not JSON."""
     return [json.loads(line) for line in data.splitlines() if line.strip()]
 
 
-def domains_of(told: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What features have written down for themselves, such as the columns that a table is clustered by."""
-    return (action[_DOMAIN] for action in told if _DOMAIN in action)
+def domains_of(actions: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The domain metadata of table features among some actions, such as the clustering columns."""
+    return (action[_DOMAIN] for action in actions if _DOMAIN in action)
 
 
-def files_named(place: Storage) -> set[str]:
-    """Every file below a table's folder that its log names, in any version that the log still tells of.
+def files_named(storage: Storage) -> set[str]:
+    """Every file below a table's folder that a commit or checkpoint in its log names.
 
-    Files that were removed, and those of the change feed, are among them; deletion vectors are not.
+    This includes removed files and files of the change data feed, but not the files of deletion vectors.
     """
     named: set[str] = set()
-    for entry in list(place.list(LOG_FOLDER)):
+    for entry in list(storage.list(LOG_FOLDER)):
         if entry.path.endswith(".json"):
-            told = actions_of(place.read(entry.path))
-            paths = [action[kind]["path"] for action in told for kind in _WITH_FILES if action.get(kind)]
+            actions = actions_of(storage.read(entry.path))
+            paths = [action[kind]["path"] for action in actions for kind in _WITH_FILES if action.get(kind)]
         elif entry.path.endswith(".parquet"):  # a checkpoint, or a part of one
-            paths = _paths_in(place.read(entry.path))
+            paths = _paths_in(storage.read(entry.path))
         else:
             continue
-        # Those of a clone's source are absolute.
+        # An absolute path belongs to the source of a clone.
         named |= {unquote(path) for path in paths if "://" not in path and not path.startswith(("/", "file:"))}
     return named
 
@@ -78,7 +79,7 @@ def _paths_in(checkpoint: bytes) -> list[str]:
 
 
 class Checkpoint:
-    """All that a table's commits up to a version come to."""
+    """A checkpoint of a table's log: the state of the table at one version."""
 
     def __init__(self, location: str, options: dict[str, str] | None, version: int, paths: list[str]) -> None:
         self.version = version
@@ -86,7 +87,7 @@ class Checkpoint:
 
     @classmethod
     def newest(cls, location: str, options: dict[str, str] | None, until: int) -> Checkpoint | None:
-        """The last one that is complete, up to a version; None where there is none."""
+        """The newest complete checkpoint up to a version; None if there is none."""
         found = defaultdict(list)
         for entry in Storage(location, options).list(LOG_FOLDER):
             name = _FILE.fullmatch(entry.path.rpartition("/")[2])
@@ -99,7 +100,7 @@ class Checkpoint:
         return cls(location, options, version, found[version, parts])
 
     def domains(self) -> Iterator[dict[str, Any]]:
-        """What is left of those that features have written down."""
+        """The domain metadata of table features at the checkpoint's version."""
         for path in self._paths:
             if path.endswith(".json"):
                 yield from domains_of(actions_of(Storage(self._location, self._options).read(path)))
@@ -110,7 +111,7 @@ class Checkpoint:
         import pyarrow.parquet as pq
         from deltalake.fs import DeltaStorageHandler
 
-        # Through delta-rs's files, so that one small column is read of a checkpoint that may be large.
+        # Through delta-rs's file system, which reads only one small column of a checkpoint that may be large.
         files = DeltaStorageHandler(self._location, self._options)
         checkpoint = pq.ParquetFile(files.open_input_file(path))
         if _DOMAIN in checkpoint.schema_arrow.names:

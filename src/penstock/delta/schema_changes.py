@@ -1,4 +1,4 @@
-"""How a query's columns differ from a table's, and which values the difference may lose."""
+"""Differences between a query's columns and a table's columns, and the values that they may change."""
 
 from __future__ import annotations
 
@@ -12,28 +12,31 @@ from penstock.sql import casts
 from penstock.sql.casts import Change, Verdict
 
 IGNORE, FAIL, APPEND, SYNC = POLICIES
-_FIX = "Cast it in the SELECT, or take the model's type by `on_schema_change: sync_all_columns` or --full-refresh."
+_FIX = "Cast it in the SELECT, or change the table with `on_schema_change: sync_all_columns` or --full-refresh."
 
 
 class Difference:
-    """What sets the columns that a query makes apart from those that a table has; letter case does not.
+    """The differences between a query's columns and a table's columns. Letter case does not matter.
 
     >>> Difference([Column("id", "int"), Column("new", "date")], [Column("ID", "bigint"), Column("old", "date")])
     new: new; missing: old; of another type: ID (int, in the table bigint)
     """
 
-    def __init__(self, made: Iterable[Column], have: Iterable[Column]) -> None:
-        made_by_name = {column.name.lower(): column for column in made}
-        have_by_name = {column.name.lower(): column for column in have}
-        self.new = [column for key, column in made_by_name.items() if key not in have_by_name]
-        self.gone = [column.name for key, column in have_by_name.items() if key not in made_by_name]
+    def __init__(self, query_columns: Iterable[Column], table_columns: Iterable[Column]) -> None:
+        in_query = {column.name.lower(): column for column in query_columns}
+        in_table = {column.name.lower(): column for column in table_columns}
+        self.new = [column for key, column in in_query.items() if key not in in_table]
+        """Columns that only the query has."""
+        self.gone = [column.name for key, column in in_table.items() if key not in in_query]
+        """Names of columns that only the table has."""
         self.changes = {
             column.name: found
-            for key, column in have_by_name.items()
-            if key in made_by_name and (found := _changes(made_by_name[key], column))
+            for key, column in in_table.items()
+            if key in in_query and (found := _changes(in_query[key], column))
         }
-        """The places where a column that both have differs, by the table's name of the column."""
-        self.retyped = {name: made_by_name[name.lower()].type for name in self.changes}
+        """The type changes of each common column, by the table's name of the column."""
+        self.retyped = {name: in_query[name.lower()].type for name in self.changes}
+        """The query's type of each column in `changes`."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.gone or self.changes)
@@ -41,120 +44,130 @@ class Difference:
     def __repr__(self) -> str:
         found = [change for changes in self.changes.values() for change in changes]
         parts = {
-            "new": [column.name for column in self.new] + [change.name for change in found if change.have is None],
-            "missing": self.gone + [change.name for change in found if change.made is None],
+            "new": [column.name for column in self.new]
+            + [change.name for change in found if change.table_type is None],
+            "missing": self.gone + [change.name for change in found if change.query_type is None],
             "of another type": [
-                f"{change.name} ({change.made}, in the table {change.have})"
+                f"{change.name} ({change.query_type}, in the table {change.table_type})"
                 for change in found
-                if change.made is not None and change.have is not None
+                if change.query_type is not None and change.table_type is not None
             ],
         }
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
 
     @property
     def new_fields(self) -> list[Change]:
-        """The fields that the query has in structs of columns that the table has."""
-        return [change for changes in self.changes.values() for change in changes if change.have is None]
+        """The fields that only the query has, in structs of common columns."""
+        return [change for changes in self.changes.values() for change in changes if change.table_type is None]
 
     @property
     def other_than_new(self) -> list[str]:
-        """The columns that differ by more than fields that are new."""
-        return [name for name, changes in self.changes.items() if any(change.have is not None for change in changes)]
+        """The names of common columns with other changes than new fields."""
+        return [
+            name for name, changes in self.changes.items() if any(change.table_type is not None for change in changes)
+        ]
 
     def refuse(self, where: str) -> None:
-        """An error, where there is a difference: `on_schema_change: fail`."""
+        """Raise an error if there is a difference, for `on_schema_change: fail`."""
         if self:
             raise PenstockError(
-                f"The model's columns are not the table's ({self})",
+                f"The model's columns differ from the table's columns ({self})",
                 where=where,
                 fix="Set `on_schema_change`, or run with --full-refresh.",
             )
 
 
-def _changes(made: Column, have: Column) -> list[Change]:
-    if made.type == have.type:
+def _changes(in_query: Column, in_table: Column) -> list[Change]:
+    if in_query.type == in_table.type:
         return []
-    return list(casts.changes(casts.parse(made.type), casts.parse(have.type), have.name))
+    return list(casts.changes(casts.parse(in_query.type), casts.parse(in_table.type), in_table.name))
 
 
 @dataclass(frozen=True)
 class Fitted(Column):
-    """A column of the table that a query fills, with the type that the query makes it of."""
+    """A column of the table that a query fills."""
 
-    made: str = ""
+    query_type: str = ""
 
-    def value(self, of: str, *, leaves: bool = True) -> str:
-        """The SQL of this column, out of the query's."""
-        return casts.convert(of, casts.parse(self.made), casts.parse(self.type), leaves=leaves)
+    def value(self, query_column: str, *, cast_plain: bool = True) -> str:
+        """The SQL that converts the query's column to the type of this column."""
+        query_type, table_type = casts.parse(self.query_type), casts.parse(self.type)
+        return casts.convert(query_column, query_type, table_type, cast_plain=cast_plain)
 
 
 def fitted(
-    made: Sequence[Column], have: Sequence[Column], where: str, policy: str, warn: Callable[[str], None]
+    query_columns: Sequence[Column],
+    table_columns: Sequence[Column],
+    where: str,
+    policy: str,
+    warn: Callable[[str], None],
 ) -> list[Fitted]:
-    """The table's columns that a query fills, in the query's order; a value that may be lost on the way is warned about."""
-    difference = Difference(made, have)
-    warn_of_casts(difference, where, policy, warn)
-    by_name = {column.name.lower(): column for column in have}
+    """The table's columns that a query fills, in the query's order. Warns if a conversion may change values.
+
+    An error if Spark can't store a query's type in the table's column.
+    """
+    warn_of_casts(Difference(query_columns, table_columns), where, policy, warn)
+    by_name = {column.name.lower(): column for column in table_columns}
     return [
-        Fitted(**vars(by_name[column.name.lower()]), made=column.type)
-        for column in made
+        Fitted(**vars(by_name[column.name.lower()]), query_type=column.type)
+        for column in query_columns
         if column.name.lower() in by_name
     ]
 
 
-def with_new_fields(made: Iterable[Column], have: Iterable[Column]) -> list[Column]:
-    """The table's columns with the fields that the query has and their structs have not."""
-    types = {column.name.lower(): column.type for column in made}
+def with_new_fields(query_columns: Iterable[Column], table_columns: Iterable[Column]) -> list[Column]:
+    """The table's columns, with the fields that only the query has added to their structs."""
+    types = {column.name.lower(): column.type for column in query_columns}
     return [
         replace(column, type=str(casts.merged(casts.parse(column.type), casts.parse(types[column.name.lower()]))))
         if types.get(column.name.lower(), column.type) != column.type
         else column
-        for column in have
+        for column in table_columns
     ]
 
 
 def warn_of_casts(difference: Difference, where: str, policy: str, warn: Callable[[str], None]) -> None:
-    """Warn of values that may be stored other than the query makes them; an error where Spark can't store them."""
+    """Warn if the table's types may change values of the query. An error if Spark can't convert a type at all."""
     found = [change for changes in difference.changes.values() for change in changes]
     refused = [str(change) for change in found if change.verdict is Verdict.REFUSED]
     if refused:
         raise PenstockError(
-            f"{'; '.join(refused)}, and one can't be stored as the other",
+            f"{'; '.join(refused)}, and Spark can't convert the one type to the other",
             where=where,
             fix=f"No row was changed. {_FIX}",
         )
-    said = []
+    warnings = []
     for change in found:
-        if change.made is None:
+        if change.query_type is None:
             if policy == IGNORE:
-                said.append(f"{change}: it is null in new rows")
-        elif change.have is None:
-            said.append(f"{change}: its values are not stored")
+                warnings.append(f"{change}: it is null in new rows")
+        elif change.table_type is None:
+            warnings.append(f"{change}: its values are not stored")
         elif change.verdict is not Verdict.LOSSLESS:
-            said.append(f"{change}: {casts.effect(change.made, change.have)}")
-    if said:
-        warn(f"{where}: {'; '.join(said)}. {_FIX}")
+            warnings.append(f"{change}: {casts.effect(change.query_type, change.table_type)}")
+    if warnings:
+        warn(f"{where}: {'; '.join(warnings)}. {_FIX}")
 
 
 def warn_of_rewrite(
     difference: Difference, retyped: Mapping[str, str], where: str, warn: Callable[[str], None]
 ) -> None:
-    """Warn of values of the table that a rewrite by `sync_all_columns` may change; an error where it can't be done."""
-    said, refused = [], []
+    """Warn if `sync_all_columns`, which rewrites the table, may change its values. An error if Spark can't do it."""
+    warnings, refused = [], []
     for change in (change for name in retyped for change in difference.changes[name]):
-        if change.made is None or change.have is None:
+        if change.query_type is None or change.table_type is None:
             continue
-        back = casts.verdict(change.have, change.made)
+        back = casts.verdict(change.table_type, change.query_type)
         if back is Verdict.REFUSED:
             refused.append(str(change))
         elif back is Verdict.LOSSY:
-            effect = casts.effect(change.have, change.made)
-            said.append(f"{change.name} was {change.have} and becomes {change.made}: {effect}")
+            effect = casts.effect(change.table_type, change.query_type)
+            warnings.append(f"{change.name} was {change.table_type} and becomes {change.query_type}: {effect}")
     if refused:
         raise PenstockError(
-            f"{'; '.join(refused)}, and `on_schema_change: {SYNC}` can't make the one out of the other",
+            f"{'; '.join(refused)}, and `on_schema_change: {SYNC}` can't convert the rows of the table",
             where=where,
             fix="No row was changed. Run with --full-refresh.",
         )
-    if said:
-        warn(f"{where}: `on_schema_change: {SYNC}` writes the rows that are there anew: {'; '.join(said)}")
+    if warnings:
+        warn(f"{where}: `on_schema_change: {SYNC}` rewrites the existing rows: {'; '.join(warnings)}")

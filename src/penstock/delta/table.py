@@ -1,4 +1,4 @@
-"""What a Delta table's own log says, through delta-rs: never a JVM."""
+"""A Delta table as its log describes it, read through delta-rs without a JVM."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from penstock.delta.data_files import DataFiles, Statistics
 from penstock.delta.log import Checkpoint, actions_of, commit_file, domains_of
 from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
 from penstock.sql.quoting import field_name
 from penstock.storage import Storage
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 MARK = "penstock"
-"""The application id of our transaction marks: one for every table's life, its numbers never restart."""
+"""The application id of our transaction marks. Its numbers never restart during the life of a table."""
 VOID = "penstock.void"
-"""The application id that a commit carries as well when its number stands for a plan that was cancelled."""
+"""The application id of a second mark, on commits whose number belongs to a cancelled plan."""
 
 _SPARK_TYPES = {
     "long": "bigint",
@@ -43,13 +41,13 @@ _IMPLIED_FEATURES = {
     "columnMapping": 5,
     "identityColumns": 6,
 }
-"""The writer versions that had a feature before there were lists of them."""
+"""Features of older protocols, which list no features: the lowest writer version that has each feature."""
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as Spark's SQL names it."""
+    """A column, with its type as Spark's SQL spells it."""
 
     name: str
     type: str
@@ -57,16 +55,8 @@ class Column:
     comment: str | None = None
 
 
-@dataclass(frozen=True)
-class Statistics:
-    files: int
-    bytes: int
-    rows: int | None
-    """None where a file was written without statistics."""
-
-
 def spark_type(delta_type: Any, metadata: dict[str, Any] | None = None) -> str:
-    """A type of the Delta schema as Spark's SQL writes it.
+    """A type in a Delta schema as Spark's SQL spells it.
 
     >>> spark_type({"type": "array", "elementType": "long", "containsNull": True})
     'array<bigint>'
@@ -88,7 +78,7 @@ def spark_type(delta_type: Any, metadata: dict[str, Any] | None = None) -> str:
 
 
 class Table:
-    """A Delta table at the version it had when it was opened.
+    """A Delta table, at the version that it had when it was opened.
 
     >>> Table.open("/lake/silver/orders").version    # doctest: +SKIP
     12
@@ -101,7 +91,10 @@ class Table:
 
     @classmethod
     def open(cls, location: str, storage_options: dict[str, str] | None = None, *, files: bool = True) -> Table:
-        """Open it at its newest version; without its files where only metadata and history are wanted."""
+        """The table at its newest version. `files=False` is faster, but gives only metadata and history.
+
+        NotFound if there is no Delta table, UnreadableTable or UnsupportedTable if its log can't be read.
+        """
         try:
             delta = DeltaTable(location, storage_options=storage_options or None, without_files=not files)
             return cls(location, delta, storage_options)
@@ -136,13 +129,13 @@ class Table:
 
     @property
     def protocol_versions(self) -> tuple[int, int]:
-        """The versions that a reader and a writer must know."""
+        """The protocol versions that a reader and a writer must support."""
         protocol = self._delta.protocol()
         return protocol.min_reader_version, protocol.min_writer_version
 
     @cached_property
     def features(self) -> set[str]:
-        """The table features that its protocol has, by name or by version."""
+        """The table features of its protocol. Older protocols imply them by their version."""
         protocol = self._delta.protocol()
         if protocol.writer_features is None:
             return {name for name, version in _IMPLIED_FEATURES.items() if version <= protocol.min_writer_version}
@@ -150,7 +143,7 @@ class Table:
 
     @cached_property
     def clustering_columns(self) -> list[str]:
-        """The liquid clustering columns; delta-rs does not tell them, the newest action that set them does."""
+        """The liquid clustering columns, from the newest action that set them. delta-rs does not provide them."""
         if _CLUSTERING not in self.features:
             return []
         newest = next((domain for domain in self._domains() if domain["domain"] == "delta.clustering"), None)
@@ -160,7 +153,7 @@ class Table:
         return [".".join(map(self._logical_name, path)) for path in paths]
 
     def _domains(self) -> Iterator[dict[str, Any]]:
-        """What features have written down for themselves, newest first: commits before a checkpoint may be gone."""
+        """The domain metadata of table features, newest first, from the commits and from the newest checkpoint."""
         checkpoint = Checkpoint.newest(self.location, self._storage_options, self.version)
         for version, actions in self._commits():
             if checkpoint and version <= checkpoint.version:
@@ -173,7 +166,7 @@ class Table:
                 raise _unreadable(self.location, error) from error
 
     def _logical_name(self, physical: str) -> str:
-        """A column's name in SQL: with column mapping the log has another."""
+        """A column's name in SQL. With column mapping, the log uses a physical name."""
         fields = json.loads(self._delta.schema().to_json())["fields"]
         mapped = {
             (field.get("metadata") or {}).get("delta.columnMapping.physicalName"): field["name"] for field in fields
@@ -199,13 +192,13 @@ class Table:
         ]
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """The commits, newest first, as the log tells them."""
+        """The commits as dicts, newest first, at most `limit`."""
         return list(islice(self.commits(), limit))
 
     def commits(self) -> Iterator[dict[str, Any]]:
-        """The same, each read when it is asked for.
+        """The commits as dicts, newest first. Each is read only when the caller asks for it.
 
-        Not by delta-rs: it gives up on the whole history of a clone, whose first commit reads version -1.
+        This does not use delta-rs, which fails on the history of a clone: a clone's first commit reads version -1.
         """
         for version, actions in self._commits():
             info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
@@ -217,88 +210,55 @@ class Table:
             try:
                 yield version, actions_of(storage.read(commit_file(version)))
             except NotFound:
-                return  # older commits were cleaned up
+                return  # log cleanup has deleted the older commits
             except ValueError as error:
                 raise _unreadable(self.location, error) from error
 
     @property
     def last_modified(self) -> datetime:
-        """When the newest commit was made."""
+        """The time of the newest commit."""
         newest = self.history(1)
         if not newest:
-            raise UnreadableTable("The log of this table has no commit to read", where=self.location)
+            raise UnreadableTable(
+                "The Delta log of this table has no readable commit",
+                where=self.location,
+                fix="Nothing was changed. Repair or restore its `_delta_log`, or move the folder away.",
+            )
         return _from_millis(newest[0]["timestamp"])
 
     def statistics(self) -> Statistics:
-        """Files, bytes and rows, from the log's own statistics."""
-        import pyarrow.compute as pc
-
-        adds = self._files()
-        records = adds.column("num_records") if "num_records" in adds.column_names else None
-        rows: int | None = 0
-        if records is not None and adds.num_rows:
-            rows = None if records.null_count else int(pc.sum(records).as_py()) - self._deleted_rows()
-        elif adds.num_rows:
-            rows = None
-        total = int(pc.sum(adds.column("size_bytes")).as_py() or 0) if adds.num_rows else 0
-        return Statistics(files=adds.num_rows, bytes=total, rows=rows)
-
-    def _deleted_rows(self) -> int:
-        """The rows that are in files and, by deletion vectors, not in the table any more."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if _DELETION_VECTORS not in self.features:
-            return 0
-        kept = pa.table(self._delta.deletion_vectors().read_all())["selection_vector"]
-        flags = pc.list_flatten(kept)
-        return len(flags) - int(pc.sum(flags).as_py() or 0)
-
-    def _files(self) -> pa.Table:
-        """A row for each data file, with what the log knows of it."""
-        import pyarrow as pa
-
+        """Files, bytes and rows of the table, from the statistics in its log."""
         try:
-            return pa.table(self._delta.get_add_actions(flatten=True))
+            return self._data_files.statistics()
         except DeltaError as error:
             raise _unreadable(self.location, error) from error
 
     def extremes(self, column: str) -> list[tuple[Any, Any]] | None:
-        """The least and the greatest value of a column in each file that has any; None where the log does not tell."""
-        if self._deleted_rows():
-            return None
-        adds = self._files()
-        named = {name.lower(): name for name in adds.column_names}
-        if (partition := named.get(f"partition.{column}".lower())) is not None:
-            return [(value, value) for value in adds[partition].to_pylist() if value is not None]
-        keys = [named.get(f"{kind}.{column}".lower()) for kind in ("min", "max", "null_count")]
-        if not all(keys):
-            return None if adds.num_rows else []
-        found = []
-        for row in adds.select([*keys, "num_records"]).to_pylist():
-            least, most, nulls, records = row.values()
-            if least is None or most is None:
-                if records is None or nulls != records:
-                    return None
-            else:
-                found.append((least, most))
-        return found
+        """The minimum and the maximum of a column in each file with values; None if the log does not have them."""
+        try:
+            return self._data_files.extremes(column)
+        except DeltaError as error:
+            raise _unreadable(self.location, error) from error
+
+    @property
+    def _data_files(self) -> DataFiles:
+        return DataFiles(self._delta, deletion_vectors=_DELETION_VECTORS in self.features)
 
     @property
     def mark(self) -> int | None:
-        """The last number that penstock committed here; None where it never did."""
+        """The number of penstock's last commit on this table; None if there is no such commit."""
         return self._number_of(MARK)
 
     @property
     def void(self) -> int | None:
-        """The last number whose plan was cancelled; None where none was."""
+        """The number of the last cancelled plan; None if no plan was cancelled."""
         return self._number_of(VOID)
 
     def commit_marks(self, marks: Mapping[str, int], note: str, properties: Mapping[str, str] | None = None) -> None:
-        """A commit without data that carries transaction marks, and sets properties where some are given.
+        """Commit transaction marks, and properties if there are some, without data.
 
-        It fails with delta-rs's CommitFailedError when another commit with one of the marks was first; one that sets
-        properties, when the table has moved on at all.
+        delta-rs's CommitFailedError if another commit with one of the marks was first. With properties, any commit
+        since this table was opened is a conflict.
         """
         committed = CommitProperties(
             custom_metadata={"userMetadata": note},
@@ -314,13 +274,13 @@ class Table:
 
     @property
     def is_there(self) -> bool:
-        """Whether the version that was opened is still in the log, and not dropped since."""
+        """Whether the opened version is still in the log: the table was not dropped in the meantime."""
         return Storage(self.location, self._storage_options).exists(commit_file(self.version))
 
     def _number_of(self, application: str) -> int | None:
         try:
             number = self._delta.transaction_version(application)
-        except DeltaError as error:  # the log is read only now, and may be gone by now
+        except DeltaError as error:  # delta-rs reads the log only now, and the log may be gone
             raise _unreadable(self.location, error) from error
         return None if number is None else int(number)
 
@@ -333,7 +293,7 @@ def _unreadable(location: str, error: BaseException) -> UnreadableTable | Unsupp
     reason = str(error).strip().splitlines()[0]
     if "Unsupported" in reason or "not supported" in reason:
         return UnsupportedTable(
-            f"This table was written by a newer Delta protocol than is known here: {reason}",
+            f"This table has a newer Delta protocol than this version of penstock supports: {reason}",
             where=location,
             fix="Upgrade dbt-penstock and delta-spark, or drop the table feature.",
         )

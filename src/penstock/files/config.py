@@ -1,4 +1,4 @@
-"""The configuration of a file source, validated once, all errors in one message."""
+"""The configuration of a file source. It is checked once, and one message has all errors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from penstock.storage import normalize
 
 _KEYS = (*keys.FILES, keys.BY_NAME["on_schema_change"])
 _CHECKS = {key.name: key.check for key in _KEYS}
-# `roots` is for Python's own callers, which know no dbt.
+# `roots` is for callers in Python, which may not know dbt's keys.
 _ALIASES = {"roots": "source_roots", **keys.ALIASES}
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """Where a model's files come from and how they are read.
+    """Where a model's files come from, and how they are read.
 
     >>> FileSource.from_mapping({"source_roots": ["/landing"], "max_bytes_per_trigger": "10g"}).max_bytes_per_trigger
     10737418240
@@ -33,39 +33,40 @@ class FileSource:
 
     source_roots: tuple[str, ...]
     source_patterns: tuple[str, ...] = ()
-    """Regular expressions on the path below the root; a file that none of them finds is left out."""
+    """Regular expressions on the path below the root. A file that matches none of them is left out."""
     source_exclude: tuple[str, ...] = ()
     source_format: str | None = None
-    """From the files' extensions when absent."""
+    """If absent, the extensions of the files tell it."""
     source_options: dict[str, str] = field(default_factory=dict, hash=False)
     source_columns: tuple[SourceColumn, ...] = ()
-    """Inferred from the first batch when absent."""
+    """If empty, the columns are inferred."""
     max_files_per_trigger: int = 50
     max_bytes_per_trigger: int | None = None
     safety_buffer_seconds: float = 30
-    """Files younger than this wait for the next run: they may still be written."""
+    """Files younger than this wait for the next run: their writers may not be done."""
     starting_timestamp: datetime | None = None
     source_compaction_interval: int = 10
     source_retention_files: int = 100
     on_rewritten_file: str = "fail"
     on_bad_file: str = "fail"
     on_moved_root: str = "fail"
-    """What follows when a new root holds files that came in from another: an error, the same files, or new ones."""
+    """Whether a new root with files that were ingested from another root is an error, or has the same, or new files."""
     rescued_data_column: str | None = None
     on_schema_change: str = IGNORE
     roots_as_written: tuple[str, ...] = field(default=(), metadata={"is_key": False})
-    """`source_roots` as the config has them, relative ones too."""
+    """`source_roots` as the config spells them, also relative ones."""
 
     @classmethod
     def known(cls) -> list[str]:
+        """The names of all keys."""
         return [item.name for item in fields(cls) if item.metadata.get("is_key", True)]
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any], *, base: str | None = None, where: str | None = None) -> FileSource:
-        """The configuration as a model or a caller gives it; relative roots are below `base`."""
+        """The configuration in these keys; raises with all problems. Relative roots are below `base`."""
         values, problems = cls._read(given)
         if problems:
-            raise PenstockError("The file source is not right: " + "; ".join(problems), where=where)
+            raise PenstockError("The configuration of the file source has errors: " + "; ".join(problems), where=where)
         roots: dict[str, str] = {}
         for written in values["source_roots"]:
             roots.setdefault(spelled(normalize(written, base)), written)
@@ -74,7 +75,7 @@ class FileSource:
 
     @classmethod
     def problems(cls, given: Mapping[str, Any]) -> list[str]:
-        """Everything that is wrong with these keys."""
+        """All problems of these keys, one text each."""
         return cls._read(given)[1]
 
     @classmethod
@@ -86,7 +87,7 @@ class FileSource:
             if value is None:
                 continue
             if name in config:
-                problems.append(f"`{key}` is given twice: it is another name of `{name}`")
+                problems.append(f"`{key}` is given twice: it is another name for `{name}`")
             config[name] = value
         problems += unusable(config, cls.known(), Kind.FILES)
         values, wrong = checked(config, {name: _CHECKS[name] for name in cls.known()})
@@ -94,11 +95,11 @@ class FileSource:
         if "source_roots" not in config:
             problems.append("`source_roots` is missing: name the folders or URIs where the files arrive")
         if values.get("rescued_data_column") and values.get("source_format") not in (None, "csv", "json"):
-            problems.append("`rescued_data_column` is for csv and json: other formats carry their own schema")
+            problems.append("`rescued_data_column` is for csv and json: files of other formats have their own schema")
         if rescued := values.get("rescued_data_column"):
             declared = {column.name.lower() for column in values.get("source_columns", ()) if column.extract}
             if rescued.lower() in declared:
                 problems.append(
-                    f"`rescued_data_column` is {rescued}, and `source_columns` declares a column of that name: take another"
+                    f"`rescued_data_column` is {rescued}, and `source_columns` declares a column of that name: use another name"
                 )
         return values, problems

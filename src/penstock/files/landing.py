@@ -1,4 +1,4 @@
-"""What lies in the landing folders and is not in the table yet: the listing of the roots, compared with the ledger."""
+"""The files below the roots that are not in the table yet: the listing, compared with the ledger."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pyarrow as pa
 from penstock.errors import PenstockError
 from penstock.files.config import FileSource
 from penstock.files.ledger import Ledger
-from penstock.files.plan import RECORDS, without
+from penstock.files.quarantine import Quarantine
+from penstock.files.records import RECORDS, without
 from penstock.files.report import count
 from penstock.files.roots import Roots, below
 from penstock.files.selection import Selection, Selector
@@ -19,7 +20,10 @@ from penstock.sql.names import Name
 
 
 class Landing:
-    """The files of one model that are still to come in; listed once a run, and again when a listed file has changed."""
+    """The files of one model that are still to be ingested.
+
+    They are listed once a run, and again after a listed file has changed.
+    """
 
     def __init__(
         self, name: Name, source: FileSource, listings: Listings, ledger: Ledger, warn: Callable[[str], None]
@@ -33,32 +37,25 @@ class Landing:
         self._selection: Selection | None = None
         self._is_stale = False
         self.roots = Roots.first(source.source_roots, source.roots_as_written)
-        """The roots of the config, and the names that the ledger knows them by."""
-        self.bad: dict[str, str] = {}
-        """Files that this run could not read, by the names that the ledger knows them by, each with its reason."""
-
-    @property
-    def selection(self) -> Selection:
-        """The files of the last look."""
-        assert self._selection is not None
-        return self._selection
+        """The roots of the config, with their names in the ledger."""
+        self.quarantine = Quarantine()
 
     @property
     def batches(self) -> int:
-        """How many batches are still to come in, as far as is known."""
+        """How many batches are left; 0 if the files were not looked at yet."""
         return 0 if self._selection is None else self._selection.backlog.batches
 
     def second(self) -> pa.Table:
-        """The files of the batch after the next one."""
+        """The files of the batch after the next one; empty if there is none."""
         return self._selection.backlog.second() if self._selection is not None else none(RECORDS)
 
     def remove(self, records: pa.Table) -> None:
-        """Take out the files that have come in, by this run or by another."""
+        """Take out the files that were ingested, by this run or by another one."""
         if self._selection is not None:
             self._selection.remove(records)
 
     def forget(self) -> None:
-        """Compare with the ledger again before the next plan."""
+        """Compare the listing with the ledger again before the next plan."""
         self._selection = None
 
     def list_again(self) -> None:
@@ -66,14 +63,14 @@ class Landing:
         self._selection, self._is_stale = None, True
 
     def look(self, state: State, *, replace: bool) -> Selection:
-        """The files that are new; listed and compared now, unless that was done already."""
+        """The new files; listed and compared now, unless that was done before."""
         if self._selection is None:
             self._selection = self._compare(state, replace=replace)
         return self._selection
 
     def _compare(self, state: State, *, replace: bool) -> Selection:
         source = self._source
-        # An empty table of others becomes ours by a plan without files: the plan after that is the first batch.
+        # A table that others created without rows is claimed by a plan without files. The next plan is the first batch.
         first = replace or state.mark is None or (state.mark == state.generation and not self._ledger.records.num_rows)
         listed = self._listings.of(source.source_roots, fresh=self._is_stale)
         self._is_stale = False
@@ -84,23 +81,26 @@ class Landing:
             self.roots = self._follow_moves(self._ledger.roots, listed, known)
         self.roots.check(str(self._name))
         self._check_store_roots(known)
-        return self._selector.select(listed, self.roots, known, state.table, self.bad, first=first)
+        return self._selector.select(listed, self.roots, known, state.table, self.quarantine, first=first)
 
     def _check_store_roots(self, known: pa.Table) -> None:
-        """An object store lists a mistyped prefix as nothing: an error if files came in from there before."""
+        """Raise if a root on a store has no object, but files of it were ingested: a mistyped prefix looks like this."""
         for root in self._source.source_roots:
             if not self._listings.is_empty_store_root(root):
                 continue
             if below(known, self.roots.name_of(root)).num_rows:
                 raise PenstockError(
-                    "There is no object below this root, from which files came in before",
+                    "There is no object below this root, but files of it were ingested before",
                     where=root,
-                    fix="Correct `source_roots`, or put the files back; remove the root where it is no longer used.",
+                    fix="Correct `source_roots`, or put the files back. If the root is not used any more, remove it.",
                 )
             self._warn(f"{self._name}: there is no object below {root}")
 
     def _follow_moves(self, before: Roots, listed: pa.Table, known: pa.Table) -> Roots:
-        """The roots as the ledger knows them. `on_moved_root` decides about a new root whose files are in already."""
+        """The roots with their names in the ledger.
+
+        `on_moved_root` decides about a new root that has ingested files: an error, the same files, or new files.
+        """
         roots = before.then(self._source.source_roots, self._source.roots_as_written)
         for root in roots.unknown_to(before):
             new = below(without(roots.listed(matching(listed, self._source)), known), roots.name_of(root))
@@ -108,19 +108,19 @@ class Landing:
             from_names = [name for name, files in same.items() if files]
             if not from_names or self._source.on_moved_root == "ingest":
                 continue
-            what = f"{count(sum(same.values()), 'file')} below {root} came in from {' and '.join(from_names)} already"
+            what = f"Already ingested from {' and '.join(from_names)}: {count(sum(same.values()), 'file')} below {root}"
             if self._source.on_moved_root == "fail":
                 raise PenstockError(
-                    f"{what}, by path, time and size: the folder was moved or copied",
+                    f"{what}, with the same paths, times and sizes; so the folder was moved or copied",
                     where=str(self._name),
-                    fix="Set `on_moved_root: accept` where it was moved (the files are those that are in), or "
-                    "`on_moved_root: ingest` to bring them in as new ones.",
+                    fix="Set `on_moved_root: accept` if it was moved (the files are not ingested again), or "
+                    "`on_moved_root: ingest` to ingest them as new files.",
                 )
             if len(from_names) > 1:
                 raise PenstockError(
-                    f"{what}: one root can't take the place of several",
+                    f"{what}; one root can't replace several roots",
                     where=str(self._name),
-                    fix="Keep a folder for each, or set `on_moved_root: ingest` to bring all of it in as new.",
+                    fix="Keep a folder for each root, or set `on_moved_root: ingest` to ingest all files as new files.",
                 )
             roots = roots.moved(root, from_names[0])
         return roots

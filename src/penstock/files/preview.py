@@ -1,20 +1,22 @@
-"""What a file model would read, with nothing coming in: for `dbt show`, `--empty` and unit tests."""
+"""Queries over the files of a model that ingest nothing: for `dbt show`, `--empty` and unit tests."""
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
 from penstock.errors import PenstockError
+from penstock.files.backlog import Backlog
 from penstock.files.config import FileSource
 from penstock.files.ledger import Ledger
-from penstock.files.plan import INGESTED, Backlog, FilePlan, lines
-from penstock.files.query import Model
-from penstock.files.reading.frame import VIRTUAL_TYPES, Frames, Shape, format_of
+from penstock.files.plan import FilePlan
+from penstock.files.query import FileQuery
+from penstock.files.reading.options import format_of, read_options
+from penstock.files.records import INGESTED, lines
 from penstock.files.source import Listings, matching
 from penstock.protocol.journal import Journal
+from penstock.spark.reading import virtual_columns
 from penstock.sql.names import Name
 
 if TYPE_CHECKING:
@@ -33,18 +35,16 @@ def preview(
     files: int | None = None,
     listings: Listings | None = None,
 ) -> str:
-    """A query that reads like the model does, over some of the files.
+    """The model's query over some of its files. Nothing is ingested; Spark reads rows when the query runs.
 
-    `@data` is the oldest files of the roots, new or not: one batch of them, or as many as `files` says, limited to
-    `rows` rows.
+    `@data` is the oldest files of the roots, ingested or not: as many as one batch has, or `files`, limited to `rows`
+    rows.
     """
-    model = Model.read(select, str(name))
-    some = _Some(lake, name, source, runner, listings, files)
-    frame = some.frames.frame([] if rows == 0 else some.paths, some.shape, model.virtual)
-    view = f"penstock_preview_{uuid.uuid4().hex}"
-    (frame if rows is None else frame.limit(rows)).createOrReplaceTempView(view)
-    query = model.bind(view)
-    return model.once(query, runner.query(query).columns) or query
+    query = FileQuery.read(select, str(name))
+    sample = _Sample(lake, name, source, runner, listings, files)
+    frame = sample.frames.rows([] if rows == 0 else sample.paths, sample.schema, query.virtual)
+    text = query.bind(sample.frames.as_view(frame if rows is None else frame.limit(rows)))
+    return query.once(text, runner.query(text).columns) or text
 
 
 def data_columns(
@@ -55,14 +55,14 @@ def data_columns(
     runner: Backend,
     listings: Listings | None = None,
 ) -> dict[str, str]:
-    """The columns that `@data` has, with their types; the virtual ones too."""
-    some = _Some(lake, name, source, runner, listings)
+    """The columns of `@data` with their types, the virtual columns too."""
+    sample = _Sample(lake, name, source, runner, listings)
     rescued = {} if source.rescued_data_column is None else {source.rescued_data_column: "string"}
-    return some.shape.types | rescued | VIRTUAL_TYPES
+    return sample.frames.types(sample.schema) | rescued | virtual_columns.TYPES
 
 
-class _Some:
-    """Some files of a model, and what they are read as."""
+class _Sample:
+    """The oldest files of a model, and the schema that they are read with."""
 
     def __init__(
         self,
@@ -74,20 +74,18 @@ class _Some:
         files: int | None = None,
     ) -> None:
         listed = matching((listings or Listings(lake.storage_options)).of(source.source_roots), source)
-        filled = listed.filter(pc.greater(listed["size"], 0))
-        self.paths = (
-            Backlog(lines(filled, INGESTED), files or source.max_files_per_trigger, None).head()["path"].to_pylist()
-        )
+        filled = lines(listed.filter(pc.greater(listed["size"], 0)), INGESTED)
+        oldest = Backlog(filled, files or source.max_files_per_trigger, None).head()
+        self.paths: list[str] = oldest["path"].to_pylist()
         journal: Journal[FilePlan] = Journal(lake.location_of(name), lake.storage_options)
         ledger = Ledger(journal)
         ledger.follow(journal.state())
-        self.frames = Frames(runner, source, ledger.format or format_of(self.paths, source))
-        known = None if ledger.schema is None else Shape(ledger.schema, ledger.folders)
-        shape = self.frames.given() or known or (self.frames.infer(self.paths) if self.paths else None)
-        if shape is None:
+        self.frames = runner.frames(read_options(source, ledger.format or format_of(self.paths, source)))
+        schema = self.frames.declared() or ledger.schema or (self.frames.infer(self.paths) if self.paths else None)
+        if schema is None:
             raise PenstockError(
                 "There is no file yet that would show the columns of @data",
                 where=", ".join(source.source_roots),
                 fix="Declare them in `source_columns`, or let a file land.",
             )
-        self.shape = shape
+        self.schema = schema

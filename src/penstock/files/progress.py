@@ -1,4 +1,4 @@
-"""How far a run is, on a terminal: a short bar that the next line of output covers."""
+"""A progress bar on a terminal. The next line of output covers it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ERASE = "\x1b[2K\r"
 
 
 class Progress:
-    """The batches of one table."""
+    """The progress of one table, in batches."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -17,7 +17,7 @@ class Progress:
 
     def show(self, done: int, of: int) -> None:
         if done < of and sys.stderr.isatty():
-            # The cursor goes back to the line's start: what others print is not appended to the bar.
+            # The cursor goes back to the start of the line, so the next output is not appended to the bar.
             sys.stderr.write(f"{_ERASE}{bar(done, of)} {self._name}\r")
             sys.stderr.flush()
             self._shown = True

@@ -1,8 +1,8 @@
-"""The roots that a model's files lie below, and under which names the ledger knows them.
+"""The roots that a model's files are below, and the names that the ledger has for them.
 
-A file is known by its canonical path: that of its root, written in one way, and its path below. Where a root is spelled
-otherwise than the ledger knows it, through a link, as s3a:// for s3://, or because its folder was moved, an alias leads
-from the one to the other.
+The ledger knows a file by its canonical path: the canonical path of its root, and the path below. A config may spell a
+root in another way: through a link, with s3a:// for s3://, or because its folder was moved. Then an alias leads from
+the root of the config to the name in the ledger.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 from penstock.errors import PenstockError
 from penstock.storage import is_uri
 
+READ_PATH = "place"
+"""The column for the path that a file is read from, if that is not its name. On disk it is called `place`."""
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "gcs": "gs"}
 _SLASHES = re.compile(r"/{2,}")
 
 
 def spelled(root: str) -> str:
-    """A root as it is listed and read: a URI with its scheme in lower case, and no doubled slashes.
+    """A root as it is listed and read: the scheme of a URI in lower case, and no doubled slashes.
 
     >>> spelled("S3A://bucket//landing/")
     's3a://bucket/landing'
@@ -36,7 +38,7 @@ def spelled(root: str) -> str:
 
 
 def canonical(root: str) -> str:
-    """The one name of a root, however it is spelled: links of the disk resolved, one scheme for each kind of store.
+    """The same name for all spellings of a root: links on disk are resolved, each kind of store has one scheme.
 
     >>> canonical("s3a://bucket/landing")
     's3://bucket/landing'
@@ -49,27 +51,30 @@ def canonical(root: str) -> str:
 
 @dataclass(frozen=True)
 class Roots:
-    """The roots of one plan, or of one run, and what the ledger calls them.
+    """The roots of one plan or of one run, and their names in the ledger.
 
     >>> Roots(("/link",), {"/link": "/real"}, {"/link": "/real"}).known_as("/link/a.json")
     '/real/a.json'
     """
 
     roots: tuple[str, ...] = ()
-    """As they are listed and read."""
+    """The roots as they are listed and read."""
     written: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Every root that the ledger has had, as a config wrote it, with its name there."""
+    """Every root that the ledger has had, as a config spelled it, with its name in the ledger."""
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Every root that the ledger knows by another name than it is read by, with that name."""
+    """Every root whose name in the ledger is another than the path it is read by, with that name."""
 
     @classmethod
     def first(cls, roots: Iterable[str], written: Iterable[str] = ()) -> Roots:
-        """The roots of a ledger that begins."""
+        """The roots of a new ledger."""
         return cls().then(roots, written)
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> Roots:
-        """As a plan or compaction says; those of 0.1.0 had no aliases, and paths as the config spelled the root."""
+        """The roots in the header of a plan or compaction.
+
+        Records of 0.1.0 have no aliases, and their paths begin with the root as the config spelled it.
+        """
         if "aliases" not in header:
             return cls.first(header.get("roots") or ())
         return cls(tuple(header["roots"]), dict(header["written"]), dict(header["aliases"]))
@@ -80,8 +85,8 @@ class Roots:
     def then(self, roots: Iterable[str], written: Iterable[str] = ()) -> Roots:
         """The roots of a later run on the same ledger.
 
-        A root that a config wrote before is the same root, also where that leads elsewhere now: the whole project was
-        moved, or checked out in another place.
+        A root with the same spelling as before is the same root, even if it leads to another folder now: the whole
+        project was moved, or checked out elsewhere.
         """
         roots = tuple(roots)
         texts = dict(zip(roots, tuple(written) or roots, strict=True))
@@ -97,7 +102,7 @@ class Roots:
         return Roots(roots, names, aliases)
 
     def moved(self, root: str, name: str) -> Roots:
-        """The same, with a root that the ledger knows by another name."""
+        """The same roots, one of which the ledger knows by another name."""
         old = self.name_of(root)
         written = {text: name if known == old else known for text, known in self.written.items()}
         return replace(self, written=written, aliases={**self.aliases, root: name})
@@ -112,7 +117,7 @@ class Roots:
         return tuple(dict.fromkeys(self.written.values()))
 
     def unknown_to(self, before: Roots) -> list[str]:
-        """Those roots that are neither one of an earlier plan's nor below one."""
+        """The roots that are neither a root of an earlier plan nor below one."""
         return [root for root in self.roots if not any(_is_at(self.name_of(root), name) for name in before.names)]
 
     def known_as(self, path: str) -> str:
@@ -120,28 +125,28 @@ class Roots:
         return str(_renamed(pa.chunked_array([[path]], pa.string()), self._names())[0].as_py())
 
     def identify(self, files: pa.Table) -> pa.Table:
-        """Files as they are listed, by the names that the ledger knows them by; `place` is where they lie, if elsewhere."""
+        """Listed files with their names in the ledger as paths. READ_PATH is the listed path if that is another."""
         if not self.aliases:
-            return _with_places(files, pa.nulls(files.num_rows, pa.string()))
+            return _with_read_paths(files, pa.nulls(files.num_rows, pa.string()))
         names = _renamed(files["path"], self._names())
         elsewhere = pc.if_else(pc.equal(names, files["path"]), pa.scalar(None, pa.string()), files["path"])
-        return _with_places(_with_paths(files, names), elsewhere)
+        return _with_read_paths(_with_paths(files, names), elsewhere)
 
     def listed(self, files: pa.Table) -> pa.Table:
-        """The same of a listing, each file once: two roots may lead to the same one."""
+        """The same for a whole listing, each file once: two roots may lead to the same file."""
         return _once(self.identify(files)) if self.aliases and len(self.roots) > 1 else self.identify(files)
 
     def check(self, where: str) -> None:
-        """Two roots must have names that lie to each other as they do: else two files could have one name."""
+        """Raise if two roots are not to each other as their names are: two files could get the same name."""
         for root in self.roots:
             for other in self.roots:
                 name, above = self.name_of(root), self.name_of(other)
                 if _is_at(name, above) and canonical(root) != canonical(other) + name[len(above) :]:
                     raise PenstockError(
-                        f"`source_roots` has both {other} and {root}, and one of them is known as the place that the "
-                        "other was moved to",
+                        f"`source_roots` has both {other} and {root}, but one of them was moved to the other: the ledger "
+                        "has one name for both",
                         where=where,
-                        fix="Take the old place out of `source_roots`.",
+                        fix="Take the old root out of `source_roots`.",
                     )
 
     def _names(self) -> dict[str, str]:
@@ -149,19 +154,19 @@ class Roots:
 
 
 def located(files: pa.Table) -> pa.Table:
-    """Files by the names that the ledger knows, with the places where they lie as their paths."""
-    return _with_paths(files, pc.coalesce(files["place"], files["path"]))
+    """Files that have their names in the ledger as paths, with the paths that they are read from instead."""
+    return _with_paths(files, pc.coalesce(files[READ_PATH], files["path"]))
 
 
 def below(files: pa.Table, root: str) -> pa.Table:
-    """The files below a root, by their paths below it."""
+    """The files below a root, with their paths below it."""
     prefix = root.rstrip("/") + "/"
     found = files.filter(pc.starts_with(files["path"], prefix))
     return _with_paths(found, pc.utf8_slice_codeunits(found["path"], len(prefix)))
 
 
 def _through(aliases: Mapping[str, str], root: str) -> str:
-    """The name of a root that lies at or below one which has another name."""
+    """The name of a root: by the alias of the root itself, or of the nearest root above it."""
     above = max((spelling for spelling in aliases if _is_at(root, spelling)), key=len, default=None)
     return root if above is None else aliases[above] + root[len(above) :]
 
@@ -171,7 +176,7 @@ def _is_at(path: str, root: str) -> bool:
 
 
 def _renamed(paths: pa.ChunkedArray, names: Mapping[str, str]) -> pa.ChunkedArray:
-    """Paths with one root in place of another; a path below two of them goes by the longer."""
+    """Paths with the names of their roots. A path below two roots belongs to the longer one."""
     left = None
     for root in sorted(names, key=len, reverse=True):
         mine = pc.starts_with(paths, root.rstrip("/") + "/")
@@ -179,7 +184,7 @@ def _renamed(paths: pa.ChunkedArray, names: Mapping[str, str]) -> pa.ChunkedArra
         if names[root] != root:
             tail = pc.utf8_slice_codeunits(paths, len(root.rstrip("/")))
             renamed = pc.binary_join_element_wise(names[root].rstrip("/"), tail, "")
-            # What was renamed is not to be taken for another root's: the mask is of the paths as they came.
+            # A renamed path may be below another root. So it is taken out of the mask of paths that are left.
             paths, left = pc.if_else(mine, renamed, paths), _without(left, mine)
         else:
             left = _without(left, mine)
@@ -194,13 +199,13 @@ def _with_paths(files: pa.Table, paths: pa.ChunkedArray) -> pa.Table:
     return files.set_column(files.schema.get_field_index("path"), "path", paths)
 
 
-def _with_places(files: pa.Table, places: pa.ChunkedArray) -> pa.Table:
-    at = files.schema.get_field_index("place")
-    return files.append_column("place", places) if at < 0 else files.set_column(at, "place", places)
+def _with_read_paths(files: pa.Table, paths: pa.ChunkedArray) -> pa.Table:
+    at = files.schema.get_field_index(READ_PATH)
+    return files.append_column(READ_PATH, paths) if at < 0 else files.set_column(at, READ_PATH, paths)
 
 
 def _once(files: pa.Table) -> pa.Table:
-    """Each name once."""
+    """The first file of each name."""
     if len(pc.unique(files["path"])) == files.num_rows:
         return files
     seen: set[str] = set()

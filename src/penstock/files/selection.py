@@ -1,9 +1,8 @@
-"""Which of the listed files come in, which are only recorded, and which must wait."""
+"""Sorts the listed files: which are ingested, which are only recorded, and which must wait."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,12 +10,15 @@ import pyarrow.compute as pc
 
 from penstock.delta.table import Table
 from penstock.errors import PenstockError
+from penstock.files.backlog import Backlog
 from penstock.files.config import FileSource
-from penstock.files.plan import INGESTED, LINES, QUARANTINED, READ, REPLACED, SKIPPED, Backlog, lines, without
+from penstock.files.quarantine import Quarantine
+from penstock.files.records import INGESTED, LINES, READ, REPLACED, SKIPPED, lines, without
 from penstock.files.report import count
 from penstock.files.roots import Roots, located
 from penstock.files.source import matching, none
 from penstock.secrets import logger
+from penstock.spark.reading.virtual_columns import FILE_URI
 from penstock.sql.names import Name
 
 log = logger("penstock.files")
@@ -24,23 +26,23 @@ log = logger("penstock.files")
 
 @dataclass
 class Selection:
-    """The files of one listing, sorted out."""
+    """The new files of one listing."""
 
     backlog: Backlog
     aside: pa.Table
     """Files that the next plan records without reading them."""
     waiting: int = 0
-    """How many are younger than the safety buffer."""
+    """How many files are younger than the safety buffer."""
 
     def remove(self, records: pa.Table) -> None:
-        """Take out what has come in, by us or by another."""
+        """Take out the files that were ingested, by this run or by another one."""
         self.backlog.remove(records)
         self.aside = without(self.aside, records)
 
 
 @dataclass(frozen=True)
 class Selector:
-    """The rules of one model."""
+    """Sorts files by the rules of one model."""
 
     name: Name
     source: FileSource
@@ -51,20 +53,23 @@ class Selector:
         roots: Roots,
         known: pa.Table,
         table: Table | None,
-        bad: Mapping[str, str],
+        quarantine: Quarantine,
         *,
         first: bool,
     ) -> Selection:
-        """Take out what is known, what is not wanted, what is not to be read and what must wait."""
+        """The files that are not in the ledger (`known`), sorted by what becomes of them.
+
+        `first` says that no file of the table was ingested before: then `starting_timestamp` applies.
+        """
         source = self.source
         files = roots.identify(matching(located(without(roots.listed(listed), known)), source))
         if files.num_rows == 0:
-            # The common case, and one that must stay cheap.
+            # The common case; it must stay cheap.
             return Selection(Backlog(lines(files, INGESTED), source.max_files_per_trigger, None), none(LINES))
         old = self._old_enough(files)
         waiting = files.num_rows - old.num_rows
-        files, quarantined = _split(old, pc.is_in(old["path"], pa.array(list(bad), pa.string())))
-        aside = [set_aside(quarantined, bad)]
+        files, quarantined = quarantine.split(old)
+        aside = [quarantined]
         if first and source.starting_timestamp is not None:
             start = int(source.starting_timestamp.timestamp() * 1000)
             files, early = _split(files, pc.less(files["modificationTime"], start))
@@ -83,7 +88,7 @@ class Selector:
         return files.filter(pc.less_equal(files["modificationTime"], int((time.time() - seconds) * 1000)))
 
     def _rewritten(self, files: pa.Table, known: pa.Table, table: Table | None) -> pa.Table:
-        """Files whose path is in already, with another time or size: as `on_rewritten_file` says."""
+        """The lines of new files and of rewritten ones: their paths are in the ledger with another time or size."""
         if files.num_rows == 0 or known.num_rows == 0:
             return lines(files, INGESTED)
         read = known.filter(pc.is_in(known["status"], pa.array(READ, pa.string())))
@@ -94,28 +99,27 @@ class Selector:
         example = changed["path"][0].as_py()
         if policy == "fail":
             raise PenstockError(
-                f"{count(changed.num_rows, 'file')} that came in already changed since: {example}",
+                f"{count(changed.num_rows, 'ingested file')} changed after the ingestion: {example}",
                 where=str(self.name),
-                fix="Set `on_rewritten_file` to skip (leave the rows as they are), ingest (again, as a new file) or "
-                "replace (its earlier rows leave), or restore the file.",
+                fix="Restore the file, or set `on_rewritten_file` to skip (its rows stay as they are), ingest (again, as a "
+                "new file) or replace (its earlier rows are deleted).",
             )
         if policy == "skip":
-            log.info("%s: %s that came in already changed since, and stay as they were", self.name, example)
+            log.info(
+                "%s: %s changed after the ingestion; the rows stay as they are: %s",
+                self.name,
+                count(changed.num_rows, "file"),
+                example,
+            )
             return lines(new, INGESTED)
-        if table is None or "source_file_uri" not in {column.name.lower() for column in table.columns}:
+        if table is None or FILE_URI not in {column.name.lower() for column in table.columns}:
             raise PenstockError(
-                "`on_rewritten_file: replace` finds a file's earlier rows by source_file_uri, which the table lacks",
+                "`on_rewritten_file: replace` finds a file's earlier rows by source_file_uri, but the table does not have "
+                "this column",
                 where=str(self.name),
                 fix="Add source_file_uri to the SELECT, and run once with --full-refresh.",
             )
         return pa.concat_tables([lines(new, INGESTED), lines(changed, REPLACED)])
-
-
-def set_aside(files: pa.Table, bad: Mapping[str, str]) -> pa.Table:
-    """Unreadable files, recorded each with its reason."""
-    parts = [files.slice(index, 1) for index in range(files.num_rows)]
-    recorded = [lines(part, QUARANTINED, bad[part["path"][0].as_py()]) for part in parts]
-    return pa.concat_tables(recorded) if recorded else none(LINES)
 
 
 def _split(files: pa.Table, apart: pa.Array) -> tuple[pa.Table, pa.Table]:

@@ -1,4 +1,4 @@
-"""What lies below the roots now: path, modification time and size, as Arrow, without a JVM."""
+"""Lists the files below the roots: path, modification time and size, as Arrow, without a JVM."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from penstock.storage import Storage, is_uri, split_root
 FILES = pa.schema([("path", pa.string()), ("modificationTime", pa.int64()), ("size", pa.int64())])
 _WALKERS = 8
 _CHUNK = 20_000
-# Spark reads no file of such a name and would take it for an empty one, so it is no data here either.
+# Spark reads a file with such a name as an empty one, so it is not data here either.
 _HIDDEN = re.compile(r"^(?:\.|_(?!.*=))|\._COPYING_$")
 _HIDDEN_BELOW = r"(?:^|/)(?:\.[^/]*|_[^/=]*)(?:/|$)|\._COPYING_$"
 
 Identity = tuple[int, int]
+"""A folder's device and inode."""
 
 
 def none(schema: pa.Schema) -> pa.Table:
@@ -34,15 +35,17 @@ def none(schema: pa.Schema) -> pa.Table:
 
 
 def is_hidden(name: str) -> bool:
+    """Whether Spark does not read a file or folder of this name."""
     return _HIDDEN.search(name) is not None
 
 
 def list_root(root: str, storage_options: dict[str, str] | None = None) -> pa.Table:
+    """All files below a root that are not hidden; an error if the listing is not complete."""
     return _list_store(root, storage_options or {}) if is_uri(root) else _list_disk(root)
 
 
 class Listings:
-    """The listings of one run, shared between the models that have the same root."""
+    """The listings of one run. Models with the same root share its listing."""
 
     def __init__(self, storage_options: dict[str, str] | None = None) -> None:
         self._options = storage_options
@@ -52,6 +55,7 @@ class Listings:
         self._lock = threading.Lock()
 
     def of(self, roots: Iterable[str], *, fresh: bool = False) -> pa.Table:
+        """The files below these roots, each once; listed again if `fresh`."""
         roots = list(roots)
         for root in roots:
             with self._lock:
@@ -62,24 +66,24 @@ class Listings:
         return _once([self._kept[root] for root in roots], roots)
 
     def is_empty_store_root(self, root: str) -> bool:
-        """Whether a root on an object store has no object at all, which a mistyped prefix looks like.
+        """Whether a root on an object store has no object at all. A mistyped prefix looks like this.
 
-        False for folders on disk: one that is not there is an error when it is listed. One that holds nothing but
-        hidden files is not empty.
+        False for folders on disk: the listing fails if a folder does not exist. A root that has only hidden files is not
+        empty.
         """
         if not is_uri(root) or self.of([root]).num_rows:
             return False
         return not self.has_root(root)
 
     def has_root(self, root: str) -> bool:
-        """Whether there is a folder of this name, or on an object store any object below it; nothing is listed whole."""
+        """Whether a folder exists, or on an object store any object below it. Nothing is listed completely."""
         if root not in self._there and Storage(root, self._options).has_folder(""):
             self._there.add(root)
         return root in self._there
 
 
 def matching(files: pa.Table, source: FileSource) -> pa.Table:
-    """What a source's patterns find, on the path below the root."""
+    """The files whose paths below the root match the source's patterns."""
     if not (source.source_patterns or source.source_exclude) or files.num_rows == 0:
         return files
     wanted = [re.compile(pattern) for pattern in source.source_patterns or ("",)]
@@ -87,9 +91,9 @@ def matching(files: pa.Table, source: FileSource) -> pa.Table:
     roots = [root.rstrip("/") + "/" for root in source.source_roots]
 
     def keep(path: str) -> bool:
-        belows = [path[len(root) :] for root in roots if path.startswith(root)]
-        return any(pattern.search(below) for pattern in wanted for below in belows) and not any(
-            pattern.search(below) for pattern in unwanted for below in belows
+        found = [path[len(root) :] for root in roots if path.startswith(root)]
+        return any(pattern.search(below) for pattern in wanted for below in found) and not any(
+            pattern.search(below) for pattern in unwanted for below in found
         )
 
     return files.filter(pa.array([keep(path) for path in files["path"].to_pylist()], pa.bool_()))
@@ -110,7 +114,7 @@ def _once(parts: list[pa.Table], roots: list[str]) -> pa.Table:
 class _Folder:
     path: str
     above: tuple[Identity, ...]
-    """The folders that it lies in: a link back to one of them is a loop."""
+    """The folders above it: a link to one of them is a loop."""
 
 
 @dataclass
@@ -120,14 +124,14 @@ class _Walked:
 
 
 def _list_disk(root: str) -> pa.Table:
-    """Walk the folders in parallel. obstore would do, but gives up on a name with a newline."""
+    """Walk the folders in parallel. Not with obstore, which fails for a name with a newline."""
     if os.path.isfile(root):
-        raise PenstockError("This source root is a file", where=root, fix="Name the folder that it lies in.")
+        raise PenstockError("This source root is a file", where=root, fix="Name the folder of the file.")
     try:
         status = os.stat(root)
     except FileNotFoundError as error:
         raise NotFound(
-            "There is no such source root", where=root, fix="Make the folder, or correct the path."
+            "This source root does not exist", where=root, fix="Create the folder, or correct the path."
         ) from error
     except OSError as error:
         raise _failed(root, error) from error
@@ -167,7 +171,7 @@ def _walk(folder: _Folder, root: str) -> _Walked:
                         times.append(status.st_mtime_ns // 1_000_000)
                         sizes.append(status.st_size)
                 except FileNotFoundError:
-                    continue  # it went away while we looked
+                    continue  # It was removed after it was listed.
                 if len(paths) >= _CHUNK:
                     files.append(_batch(paths, times, sizes))
                     paths, times, sizes = [], array("q"), array("q")
@@ -190,14 +194,14 @@ def _below(entry: os.DirEntry[str], folder: _Folder) -> _Folder | None:
 
 
 def _batch(paths: list[str], times: array[int], sizes: array[int]) -> pa.RecordBatch:
-    """pa.array() of a list would import pandas, half a second of a run that finds nothing new."""
+    """Listed files as Arrow. `pa.array()` of a list would import pandas; see `none`."""
     builder = pa.lib.StringBuilder()
     try:
         builder.append_values(paths)
     except UnicodeEncodeError as error:
         bad = next(path for path in paths if any(0xD800 <= ord(char) < 0xE000 for char in path))
         raise PenstockError(
-            f"A file's name is not UTF-8, so Spark can't open it: {bad!r}", fix="Rename the file."
+            f"The name of a file is not UTF-8, so Spark can't open it: {bad!r}", fix="Rename the file."
         ) from error
     numbers = [pa.Array.from_buffers(pa.int64(), len(paths), [None, pa.py_buffer(values)]) for values in (times, sizes)]
     return pa.RecordBatch.from_arrays([builder.finish(), *numbers], schema=FILES)
@@ -206,15 +210,15 @@ def _batch(paths: list[str], times: array[int], sizes: array[int]) -> pa.RecordB
 def _list_store(root: str, options: dict[str, str]) -> pa.Table:
     tables: list[pa.Table] = []
     prefix = split_root(root)[1]
-    for place, chunk in Storage(root, options).batches(_CHUNK):
+    for base, chunk in Storage(root, options).batches(_CHUNK):
         listed = pa.table(chunk)
-        # The root may lie below a folder of such a name.
+        # The root itself may be below a hidden folder.
         below = pc.utf8_slice_codeunits(listed["path"].cast(pa.string()), len(prefix))
         listed = listed.filter(pc.invert(pc.match_substring_regex(below, _HIDDEN_BELOW)))
         tables.append(
             pa.table(
                 [
-                    pc.binary_join_element_wise(place, listed["path"].cast(pa.string()), ""),
+                    pc.binary_join_element_wise(base, listed["path"].cast(pa.string()), ""),
                     listed["last_modified"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()),
                     listed["size"].cast(pa.int64()),
                 ],
@@ -224,9 +228,9 @@ def _list_store(root: str, options: dict[str, str]) -> pa.Table:
     return pa.concat_tables(tables) if tables else none(FILES)
 
 
-def _failed(place: str, error: BaseException) -> PenstockError:
+def _failed(path: str, error: BaseException) -> PenstockError:
     return PenstockError(
         f"The source root could not be listed: {error}",
-        where=place,
-        fix="Nothing was ingested; check the path, its permissions and `storage_options`.",
+        where=path,
+        fix="Nothing was ingested. Check the path, its permissions and `storage_options`.",
     )

@@ -1,4 +1,4 @@
-"""Whether listed files are still what they were, asked of the store, without a JVM."""
+"""Whether files are still as they were listed. The store is asked; no JVM starts."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ Seen = tuple[int, int]
 
 
 def changed(files: pa.Table, roots: Sequence[str], storage_options: dict[str, str] | None = None) -> dict[str, str]:
-    """The files that are gone or are no longer as they were listed: path → "vanished" or "changed".
+    """The files that have vanished or changed since they were listed: path → "vanished" or "changed".
 
-    A store that can't be asked is an error, and never a file that vanished. The object stores of `roots` are opened
-    once each. Their listings have milliseconds where a single object's answer has seconds, so times are compared at
-    the coarser of the two.
+    Raises if a store does not answer: no file counts as vanished then. Each object store of `roots` is opened once.
+    A listing of a store has milliseconds, the answer for a single object has seconds, so times are compared in seconds.
     """
     paths = files["path"].to_pylist()
-    listed: list[Seen] = list(zip(files["modificationTime"].to_pylist(), files["size"].to_pylist()))
+    listed: list[Seen] = list(zip(files["modificationTime"].to_pylist(), files["size"].to_pylist(), strict=True))
     if not paths:
         return {}
     stores = _Stores(roots, storage_options)
     with ThreadPoolExecutor(min(_ASKERS, len(paths))) as pool:
         found = list(pool.map(lambda path: stores.status(path) if is_uri(path) else _on_disk(path), paths))
     result = {}
-    for path, then, now in zip(paths, listed, found):
+    for path, then, now in zip(paths, listed, found, strict=True):
         if now is None:
             result[path] = VANISHED
         elif not (same(then, now) if is_uri(path) else then == now):
@@ -43,7 +42,7 @@ def changed(files: pa.Table, roots: Sequence[str], storage_options: dict[str, st
 
 
 def same(one: Seen, other: Seen) -> bool:
-    """Whether two looks at an object saw the same, where one of them may have its time in whole seconds.
+    """Whether time and size are equal; one of the times may be in whole seconds.
 
     >>> same((1_700_000_000_123, 5), (1_700_000_000_000, 5)), same((1_700_000_000_123, 5), (1_700_000_000_124, 5))
     (True, False)
@@ -56,7 +55,7 @@ def same(one: Seen, other: Seen) -> bool:
 
 
 class _Stores:
-    """One store for each root that is asked."""
+    """The stores of the roots, each opened at its first use."""
 
     def __init__(self, roots: Sequence[str], storage_options: dict[str, str] | None) -> None:
         self._roots = roots

@@ -1,6 +1,6 @@
-"""Locks on folders, held by the living: the system releases them when a process ends, however it ends.
+"""Locks on folders. The operating system releases a lock when its process ends, also after a kill.
 
-A process id says nothing across containers that share a disk; a lock does.
+A lock also works between containers that share a disk; a process id does not.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # no POSIX: folders are judged by their age alone
+except ImportError:  # not POSIX: only the age of a folder tells whether it is in use
     fcntl = None  # type: ignore[assignment]
 
 LOCK_FILE = "lock"
 DAY = 24 * 3600.0
-"""After so many seconds a folder that can't be locked counts as left behind."""
+"""A folder that can't be locked counts as abandoned after this many seconds."""
 
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock on a folder. A child process that is passed the descriptor holds it too, until both have ended."""
+    """A lock on a folder. A child process that inherits the descriptor holds the lock too, until both have ended."""
 
     folder: Path
     descriptor: int
 
     @classmethod
     def hold(cls, folder: Path) -> Lock | None:
-        """Lock a new folder; None where the disk has no locks.
+        """Lock a new folder; None if the disk has no locks.
 
-        The file takes its name when it is locked: nobody can find it in between and lock it first.
+        The lock file gets its name only when it is locked, so no other process can lock it first.
         """
         if fcntl is None:
             return None
@@ -50,7 +50,7 @@ class Lock:
 
     @classmethod
     def take(cls, folder: Path) -> Lock | None:
-        """Lock a folder whose holder has ended; None where it lives, or where that can't be told."""
+        """Lock a folder whose owner has ended; None if the owner is alive, or if this is unknown."""
         try:
             descriptor = os.open(folder / LOCK_FILE, os.O_RDWR)
         except OSError:
@@ -69,10 +69,10 @@ class Lock:
 
 
 def delete_folder(folder: Path) -> OSError | None:
-    """Delete a folder; the first failure is returned, and what could not be deleted stays.
+    """Delete as much of a folder as possible. Returns the first failure, or None.
 
-    The lock's file goes last: of a deletion that is killed, a folder is left that the next sweep knows. What another
-    process has deleted meanwhile is no failure.
+    The lock file is deleted last: if the deletion is killed, the next sweep still recognizes the folder. A file that
+    another process has deleted in the meantime is not a failure.
     """
     failed: list[OSError] = []
 
@@ -100,12 +100,12 @@ def delete_folder(folder: Path) -> OSError | None:
 
 
 def is_locked_folder(folder: Path) -> bool:
-    """Whether the folder was made with a lock, held or not."""
+    """Whether the folder was created with a lock, held or not."""
     return os.path.lexists(folder / LOCK_FILE)
 
 
 def untouched_for(folder: Path, seconds: float) -> bool:
-    """Whether nothing was made, removed or written directly below a folder since; False where that can't be told."""
+    """Whether nothing directly below a folder has changed for this many seconds; False if this is unknown."""
     try:
         newest = max(path.lstat().st_mtime for path in (folder, *folder.iterdir()))
     except OSError:

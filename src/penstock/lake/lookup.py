@@ -1,4 +1,4 @@
-"""Which relations a lake has, and where each one is; read from disk, without a JVM."""
+"""The relations of a lake and their locations, read from its storage without a JVM."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from penstock.config import store_options
 from penstock.delta.log import FIRST_COMMIT, has_commits
 from penstock.delta.table import Column, Table
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
-from penstock.lake import removal
+from penstock.lake import leftovers, object_store
 from penstock.lake.relations import LINK_FILE, VIEW_FILE, Link, Relation, View, digest
 from penstock.secrets import redact, remember, remember_environment
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.sql.names import Name, check_part, is_part
 from penstock.storage import Storage, files_at, given_location, is_uri, join, normalize
 
 
 class Lookup:
-    """The relations of a lake, `<root>/<schema>/<identifier>/`."""
+    """The relations of a lake. The folder of a relation is `<root>/<schema>/<identifier>/`."""
 
     def __init__(
         self,
@@ -31,41 +31,43 @@ class Lookup:
         remember_environment()
         self.root = given_location(root, key="root")
         if wrong := store_options.problems(storage_options):
-            raise PenstockError("The options of the store are wrong: " + "; ".join(wrong))
+            raise PenstockError("The storage options are wrong: " + "; ".join(wrong))
         remember(storage_options or {})
         self.storage_options = store_options.normalized(storage_options)
         self.read_only = read_only
         self.storage = Storage(self.root, self.storage_options)
         self.links: dict[Name, Link] = {}
-        """Locations from the caller's config. `_link.json` files tell of further ones. A drop does not change these."""
-        self._let_go: set[tuple[Name, str]] = set()
-        """Locations of relations that this process has dropped: their tables may be made there again."""
+        """Locations from the caller's config. `_link.json` files hold others. A drop does not change these links."""
+        self._released: set[tuple[Name, str]] = set()
+        """Locations of relations that this process has dropped. The same relations may use them again."""
 
     def __repr__(self) -> str:
         return f"Lake({redact(self.root)!r})"
 
     def check_writable(self) -> None:
         if self.read_only:
-            raise PenstockError("This lake is open for reading only", where=self.root, fix="Connect without read_only.")
+            raise PenstockError(
+                "This lake is open for reading only", where=self.root, fix="Connect without `read_only`."
+            )
 
     # Which relations there are
 
     def schemas(self) -> list[str]:
-        """The schemas on disk."""
+        """The names of the schemas that have a folder."""
         self.storage.check_root(writable=False)
         folders = self.storage.folders("")
         return [folder for folder in folders if not folder.startswith((".", "_")) and is_part(folder)]
 
     def tables(self) -> list[Relation]:
-        """Every relation of the lake, read from disk."""
+        """Every relation of the lake."""
         return [relation for schema in self.schemas() for relation in self.relations(schema)]
 
     def relations(self, schema: str) -> list[Relation]:
-        """The relations of one schema, those with a location elsewhere included."""
+        """The relations of one schema, including those with a location outside the lake."""
         schema = check_part(schema, "schema").lower()
         folder = self._schema_folder(schema)
         folders = self.storage.folders(folder)
-        if any(map(removal.is_hidden, folders)) and not self.read_only:
+        if any(map(leftovers.is_hidden, folders)) and not self.read_only:
             self._sweep(schema)
             folders = self.storage.folders(folder)
         on_disk = {Name(schema, identifier) for identifier in folders if is_part(identifier)}
@@ -74,7 +76,7 @@ class Lookup:
         return [relation for relation in found if relation is not None]
 
     def find(self, name: Name) -> Relation | None:
-        """What a name stands for; None only when there is no such relation."""
+        """The relation with this name; None only if there is no such relation."""
         folder = self._folder(name)
         here = join(self.root, folder)
         if (entry := self.storage.head(f"{folder}/{VIEW_FILE}")) is not None:
@@ -82,25 +84,25 @@ class Lookup:
         link, kept = self.links.get(name), None
         if link is None or is_uri(link.location):
             kept = self._link_file(name)
-        if kept is not None and removal.is_marker(kept):
-            if link is None and not removal.has_arrived(self.storage, kept):
+        if kept is not None and object_store.is_marker(kept):
+            if link is None and not object_store.has_arrived(self.storage, kept):
                 return None
-            if link is not None and removal.removes(kept, normalize(link.location)):
+            if link is not None and object_store.removes(kept, normalize(link.location)):
                 return None
             kept = None
         link = link or kept
         if link is not None and link.format != "delta":
             return Relation(name, "files", link.location, digest(link), link)
-        place = Storage(link.location, self.storage_options) if link is not None else self.storage
+        storage = Storage(link.location, self.storage_options) if link is not None else self.storage
         prefix = "" if link is not None else f"{folder}/"
-        first = place.head(f"{prefix}{FIRST_COMMIT}")
-        if first is not None or has_commits(place, prefix):
+        first = storage.head(f"{prefix}{FIRST_COMMIT}")
+        if first is not None or has_commits(storage, prefix):
             stamp = "" if first is None else f"{first.modified.timestamp()}-{first.size}"
             return Relation(name, "table", link.location if link is not None else here, stamp, link)
         return None
 
     def get(self, name: str | Name) -> Relation:
-        """What a name stands for; an error where it stands for nothing."""
+        """The relation with this name; NotFound if there is no such relation."""
         name = Name.parse(name) if isinstance(name, str) else name
         relation = self.find(name)
         if relation is None:
@@ -108,18 +110,18 @@ class Lookup:
         return relation
 
     def missing(self, name: Name) -> NotFound:
-        """The error that says why a name stands for nothing."""
+        """The NotFound error for a name without a relation."""
         link = self.link_of(name)
         if link is None:
-            return NotFound(f"There is no relation {name}", where=self.root, fix="`lake.tables()` lists what there is.")
+            return NotFound(f"There is no relation {name}", where=self.root, fix="`lake.tables()` lists all relations.")
         return NotFound(
-            f"{name} has a location where there is no Delta table",
+            f"There is no Delta table at the location of {name}",
             where=link.location,
-            fix="Check its `location`; a source of raw files has a `format` as well.",
+            fix="Check its `location`. A source of raw files also needs a `format`.",
         )
 
     def mentioned(self, text: str) -> set[Name]:
-        """The names in a SQL text that may be relations of this lake."""
+        """The names in a SQL text whose schema exists in this lake."""
         pairs = sql.mentioned(text)
         known = {name.schema for name in self.links}
         schemas = {schema.lower() for schema in self.schemas()} | known if pairs else set()
@@ -129,37 +131,37 @@ class Lookup:
                 try:
                     names.add(Name(schema, identifier))
                 except PenstockError:
-                    continue  # a path in backticks, or another name that no folder can have
+                    continue  # no relation: a path in backticks, or another invalid folder name
         return names
 
     def log_of(self, name: str | Name) -> Table:
         """The Delta log of a table, without a JVM."""
         relation = self.get(name)
         if relation.kind != "table":
-            raise PenstockError(f"{relation} is a {relation.kind}, and has no Delta log")
+            raise PenstockError(f"{relation} is a {relation.kind}, so it has no Delta log")
         return Table.open(relation.location, self.storage_options)
 
     def columns(self, name: str | Name) -> list[Column]:
-        """A relation's columns, from its log or its `_view.json`.
+        """A relation's columns, from its Delta log or its `_view.json`.
 
-        UnsupportedTable for raw files, and for a table that delta-rs cannot read: only Spark knows their columns.
+        UnsupportedTable for raw files and for tables that delta-rs can't read: only Spark knows their columns.
         """
         relation = self.get(name)
         if relation.kind == "view":
             return list(self.view(relation).columns)
         if relation.kind == "files":
-            raise UnsupportedTable(f"{relation} stands for raw files, and only Spark knows their columns")
+            raise UnsupportedTable(f"{relation} stands for raw files, and only Spark knows the columns of raw files")
         return Table.open(relation.location, self.storage_options, files=False).columns
 
     def last_modified(self, name: str | Name) -> datetime:
-        """When a relation's data last changed, without a JVM."""
+        """The time of the last change of a relation's data, without a JVM."""
         relation = self.get(name)
         if relation.kind == "table":
             return Table.open(relation.location, self.storage_options, files=False).last_modified
         if relation.kind == "view":
             inputs = [self.last_modified(Name.parse(other)) for other in self.view(relation).inputs]
             if not inputs:
-                raise PenstockError(f"The view {relation} reads no relation of the lake, so nothing dates it")
+                raise PenstockError(f"The view {relation} reads no relation of the lake, so its last change is unknown")
             return max(inputs)
         dates = [entry.modified for entry in files_at(relation.location, self.storage_options)]
         if not dates:
@@ -170,35 +172,36 @@ class Lookup:
         path = f"{self._folder(relation.name)}/{VIEW_FILE}"
         return View.from_bytes(self.storage.read(path), join(self.root, path))
 
-    # Where they are
+    # Where the relations are
 
     def location_of(self, name: Name) -> str:
-        """Where a table of this name is, or would be made; an error while another process drops or renames it."""
+        """The location of an existing or future table. An error while another process drops or renames it."""
         self._settle(name)
         link = self.link_of(name)
         return link.location if link is not None else self.folder_of(name)
 
     def folder_of(self, name: Name) -> str:
-        """The folder of a relation in the lake, where its data are unless they have a location elsewhere."""
+        """The folder of a relation in the lake. Its data are there, unless they have a location outside the lake."""
         return join(self.root, self._folder(name))
 
     def link_of(self, name: Name) -> Link | None:
+        """The relation's link from the caller's config, or else from its `_link.json`."""
         return self.links[name] if name in self.links else self.kept_link(name)
 
     def kept_link(self, name: Name) -> Link | None:
-        """What the relation's `_link.json` says, whatever the caller knows."""
+        """The link in the relation's `_link.json`, without the caller's config."""
         link = self._link_file(name)
-        return None if removal.is_marker(link) else link
+        return None if object_store.is_marker(link) else link
 
     def is_ours(self, name: Name, location: str) -> bool:
-        """Whether the table at a location was made, or adopted, by the relation of this name."""
+        """Whether the relation of this name has created or adopted the table at a location."""
         kept = self.kept_link(name)
-        return (name, location) in self._let_go or (kept is not None and normalize(kept.location) == location)
+        return (name, location) in self._released or (kept is not None and normalize(kept.location) == location)
 
     def _marker(self, name: Name) -> Link | None:
-        """The marker of a drop or a rename that is under way on an object store, or was killed there."""
+        """The marker of an unfinished drop or rename on an object store; None if there is none."""
         link = self._link_file(name)
-        return link if removal.is_marker(link) else None
+        return link if object_store.is_marker(link) else None
 
     def _link_file(self, name: Name) -> Link | None:
         path = f"{self._folder(name)}/{LINK_FILE}"
@@ -214,24 +217,24 @@ class Lookup:
         return self._as_on_disk("", schema)
 
     def _as_on_disk(self, parent: str, wanted: str) -> str:
-        """Names know no case, folders may: take the one that is there."""
+        """The existing folder for a name. Names ignore case, but folders may not; without a folder, the name itself."""
         path = f"{parent}/{wanted}" if parent else wanted
         if not self.storage.local or self.storage.has_folder(path):
             return wanted
         return next((folder for folder in self.storage.folders(parent) if folder.lower() == wanted), wanted)
 
-    # What a killed process has left
+    # Leftovers of killed processes
 
     def _settle(self, name: Name) -> None:
-        """Finish or undo a drop or a rename that was killed on an object store, before its name is used."""
+        """Finish or undo a killed drop or rename on an object store, before its name is used again."""
         marker = None if self.storage.local and not self._is_elsewhere(name) else self._marker(name)
         if marker is not None and not self.read_only:
-            removal.settle(self.storage, self._folder(name), marker, self.storage_options)
+            object_store.settle(self.storage, self._folder(name), marker, self.storage_options)
 
     def _is_elsewhere(self, name: Name) -> bool:
         return name in self.links and is_uri(self.links[name].location)
 
     def _sweep(self, schema: str) -> None:
-        """Remove what drops that were killed have left of a schema's relations on disk."""
+        """Delete the leftovers of killed drops in a schema's folder on disk."""
         if self.storage.local:
-            removal.sweep(join(self.root, self._schema_folder(schema)))
+            leftovers.sweep(join(self.root, self._schema_folder(schema)))

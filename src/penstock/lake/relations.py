@@ -1,4 +1,4 @@
-"""What a name stands for, and the two small files that say so where a Delta log does not."""
+"""Relations, and the two small files that describe relations without a Delta log: `_view.json` and `_link.json`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Kind = Literal["table", "view", "files"]
 
 @dataclass(frozen=True)
 class Relation:
-    """A table, a view, or files that are read as a table."""
+    """A table, a view, or raw files that are read as a table."""
 
     name: Name
     kind: Kind
     location: str
     stamp: str = field(default="", compare=False)
-    """Another one means that the name must be attached to Spark again."""
+    """When the stamp changes, the name must be registered in Spark again."""
     link: Link | None = None
-    """Set where the data lies outside of the relation's own folder."""
+    """Set if the data is outside the relation's own folder."""
 
     def __str__(self) -> str:
         return str(self.name)
@@ -37,7 +37,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Link:
-    """A relation whose data lies elsewhere."""
+    """The location of a relation whose data is outside its own folder."""
 
     location: str
     format: str = "delta"
@@ -57,13 +57,13 @@ class Link:
 
 @dataclass(frozen=True)
 class View:
-    """A view that outlives the process: its SQL, and what it was when it was made."""
+    """A stored view: its SQL, and its columns and inputs when it was created."""
 
     sql: str
     columns: tuple[Column, ...]
     description: str | None = None
     inputs: dict[str, str] = field(default_factory=dict, hash=False)
-    """What it reads, each with a digest of its columns: when both are as they were, there is nothing to do."""
+    """The relations that the view reads, each with a digest of its columns. If these are unchanged, so is the view."""
 
     def to_bytes(self) -> bytes:
         return _dump(asdict(self))
@@ -86,6 +86,7 @@ class View:
 
 
 def digest(*parts: Any) -> str:
+    """A short hash of some values."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=asdict).encode()).hexdigest()[:16]
 
 
@@ -103,9 +104,9 @@ def _are_texts(values: Any) -> bool:
 
 def _not_ours(where: str) -> PenstockError:
     return PenstockError(
-        "This file is not what penstock wrote",
+        "This file was changed, or was not written by penstock",
         where=where,
-        fix="Run the model that makes it again with the file moved away.",
+        fix="Move the file away, and run its model again.",
     )
 
 
@@ -118,10 +119,10 @@ def _load(data: bytes, where: str, required: tuple[str, ...]) -> dict[str, Any]:
         raise _not_ours(where) from error
     if number != FORMAT:
         raise PenstockError(
-            f"This file has format {number}, and only {FORMAT} is known here",
+            f"This file has format {number}, but this version of penstock reads only format {FORMAT}",
             where=where,
             fix="Upgrade dbt-penstock.",
         )
     if missing:
-        raise PenstockError(f"This file lacks {', '.join(missing)}", where=where, fix="Run the model again.")
+        raise PenstockError(f"This file has no {', '.join(missing)}", where=where, fix="Run its model again.")
     return dict(content)

@@ -1,15 +1,14 @@
-"""Shallow clones of tables, with the ledger and the transaction marks of their sources, so that they go on from there."""
+"""Shallow clones of tables. A clone gets the ledger and the marks of its source, so its next run continues from there."""
 
 from __future__ import annotations
 
-from deltalake.exceptions import DeltaError
-
 from penstock.delta.commits import note_of
 from penstock.delta.table import MARK, VOID, Table
-from penstock.errors import NotFound, PenstockError
-from penstock.lake import locations, removal
+from penstock.errors import CommitConflict, NotFound, PenstockError
+from penstock.lake import disk, leftovers, locations, object_store
 from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import LEDGER_FOLDER, Relation
+from penstock.protocol.empty_commit import commit_marks
 from penstock.protocol.journal import SUMMARY, Journal
 from penstock.protocol.plan import Plan
 from penstock.spark.backend import Backend
@@ -22,16 +21,16 @@ _ATTEMPTS = 5
 
 
 def clone(lake: LakeFolder, source: Name, target: Name, runner: Backend, step: Step = no_step) -> None:
-    """Make a shallow clone of a table as it is at one version, and let it take the target's name.
+    """Make a shallow clone of one version of a table, under the target's name.
 
-    It is made beside the target, which stays as it is until the clone is whole. On a disk the clone takes its place in
-    one step; on an object store the old target is dropped first, so that there may be none for a moment.
+    The clone is made beside the target and then replaces it. On a disk this is one step. On an object store the old
+    target is dropped first, so for a moment there may be none.
     """
     lake.check_writable()
     check_for_spark(target.schema, target.identifier)
     relation = lake.get(source)
     if source == target:
-        raise PenstockError(f"{source} can't be a clone of itself")
+        raise PenstockError(f"{source} cannot be cloned to itself", fix="Give the clone another name.")
     if relation.kind != "table":
         raise PenstockError(f"{source} is a {relation.kind}, and only tables can be cloned")
     location = normalize(_free_location(lake, target))
@@ -43,19 +42,19 @@ def clone(lake: LakeFolder, source: Name, target: Name, runner: Backend, step: S
             lake.table_made(target, lake.links.get(target))
             return
     raise PenstockError(
-        f"{source} was changed {_ATTEMPTS} times while it was being cloned",
+        f"{source} was changed {_ATTEMPTS} times during the clone",
         where=relation.location,
-        fix=f"{target} is as it was; clone again when the runs that write {source} have ended.",
+        fix=f"{target} was not changed. Clone again when the runs that write {source} have ended.",
     )
 
 
 def _free_location(lake: LakeFolder, target: Name) -> str:
-    """Where the clone goes; an error where that would remove what is no relation of the lake."""
+    """The location of the clone; PenstockError if the clone would replace something that is no relation of the lake."""
     if target in lake.links:
         location = lake.location_of(target)
         if lake.find(target) is not None:
             raise PenstockError(
-                f"The location of {target} holds a table, and a clone replaces none outside of the lake",
+                f"The location of {target} already holds a table, and a clone replaces no table outside of the lake",
                 where=location,
                 fix="Give the clone a location of its own, or drop that table.",
             )
@@ -68,10 +67,10 @@ def _free_location(lake: LakeFolder, target: Name) -> str:
 
 
 def _to_disk(lake: LakeFolder, source: Relation, target: Name, location: str, runner: Backend, step: Step) -> bool:
-    with removal.Staging(location) as staging:
-        if not _make(lake, source, staging.made, runner, step):
+    with disk.Staging(location) as staging:
+        if not _make(lake, source, staging.path, runner, step):
             return False
-        removal.replace_folder(staging.made, location, step)
+        disk.replace_folder(staging.path, location, step)
     return True
 
 
@@ -81,8 +80,8 @@ def _to_store(lake: LakeFolder, source: Relation, target: Name, location: str, r
     storage = lake.storage if inside else Storage(root, lake.storage_options)
     folder = location[len(root) + 1 :]
     parent = folder.rpartition("/")[0]
-    removal.sweep_objects(storage, parent)
-    staged = f"{parent}/{removal.staged_name()}".lstrip("/")
+    leftovers.sweep_objects(storage, parent)
+    staged = f"{parent}/{leftovers.staged_name()}".lstrip("/")
     try:
         made = _make(lake, source, join(root, staged), runner, step)
         if made:
@@ -91,16 +90,16 @@ def _to_store(lake: LakeFolder, source: Relation, target: Name, location: str, r
         storage.delete_folder(staged)
         raise
     if made:
-        removal.move_objects(storage, staged, folder, step)
+        object_store.move_objects(storage, staged, folder, step)
     else:
         storage.delete_folder(staged)
     return made
 
 
 def _make(lake: LakeFolder, source: Relation, place: str, runner: Backend, step: Step) -> bool:
-    """Make the whole clone at a place where nobody looks; False where the source has moved on meanwhile."""
+    """Make the clone in a hidden folder; False if the source was changed meanwhile."""
     options = lake.storage_options
-    # Checked: in the clone nobody could tell any more that others have taken rows of ours out of its source.
+    # With the check for rows that others have removed: the clone's own log would not show it.
     table = _journal(source, options).state().table
     if table is None:
         raise lake.missing(source.name)
@@ -108,7 +107,7 @@ def _make(lake: LakeFolder, source: Relation, place: str, runner: Backend, step:
     step("clone")
     if MARK in marks:
         copied = _copy_ledger(Storage(source.location, options), Storage(place, options))
-        # The ledger was read later than the marks: it belongs to them only if nothing was committed in between.
+        # The ledger was read after the marks: they fit only if nothing was committed in between.
         if not copied or _marks(Table.open(source.location, options, files=False)) != marks:
             return False
     step("copied")
@@ -120,7 +119,7 @@ def _make(lake: LakeFolder, source: Relation, place: str, runner: Backend, step:
     if marks:
         _commit(Table.open(place, options, files=False), marks, runner)
     step("marked")
-    # What is committed on top of that version does no harm; a table that was made anew has other versions.
+    # Later commits do no harm. A table that was created again has other versions.
     return Table.open(source.location, options, files=False).id == table.id
 
 
@@ -134,7 +133,7 @@ def _marks(table: Table) -> dict[str, int]:
 
 
 def _copy_ledger(source: Storage, clone: Storage) -> bool:
-    """Copy the plans and what belongs to them; False where some were removed or added meanwhile."""
+    """Copy the ledger's files; False if some were added or removed meanwhile."""
     before = _ledger(source)
     try:
         for path in before:
@@ -145,20 +144,17 @@ def _copy_ledger(source: Storage, clone: Storage) -> bool:
 
 
 def _ledger(storage: Storage) -> list[str]:
-    # The summary is written anew by every run, for people.
+    # Every run writes the summary again.
     return sorted(entry.path for entry in storage.list(LEDGER_FOLDER) if entry.path != SUMMARY)
 
 
 def _commit(cloned: Table, marks: dict[str, int], runner: Backend) -> None:
     """One commit without data that carries the source's marks."""
-    note = note_of("clone", cloned.version)
     try:
-        cloned.commit_marks(marks, note)
-    except DeltaError as error:
-        if "Unsupported" not in str(error):
-            raise PenstockError(
-                f"The clone could not be marked: {error}",
-                where=cloned.location,
-                fix="The target is as it was; clone again.",
-            ) from error
-        runner.commit_marks(cloned, marks, note)
+        commit_marks(cloned, marks, note_of("clone", cloned.version), runner.commit_marks)
+    except CommitConflict as conflict:
+        raise PenstockError(
+            f"The marks of the source could not be committed to the clone: {conflict}",
+            where=cloned.location,
+            fix="The target was not changed. Clone again.",
+        ) from conflict

@@ -16,7 +16,7 @@ from penstock.protocol.journal import Journal, P
 from penstock.protocol.plan import InvalidPlan, properties_of
 from penstock.protocol.report import Report
 from penstock.protocol.state import State
-from penstock.spark.internals.transaction import on_sql
+from penstock.spark.commit_settings import on_sql
 from penstock.sql.names import Name
 from penstock.steps import Step, no_step
 

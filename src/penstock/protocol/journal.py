@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from deltalake.exceptions import CommitFailedError, DeltaError
-
 from penstock.delta.commits import Commit, edits, foreign_commits
 from penstock.delta.layout import RETENTION
 from penstock.delta.table import MARK, VOID, Table
 from penstock.errors import CommitConflict, NotFound, PenstockError, UnreadableTable
 from penstock.lake.relations import LEDGER_FOLDER
+from penstock.protocol.empty_commit import CommitBySpark, commit_marks
 from penstock.protocol.plan import FORMAT, InvalidPlan, Plan, check_ledger, properties_of, read_header
 from penstock.protocol.state import GENERATION, LEDGER, State
 from penstock.secrets import logger, redact
@@ -47,23 +46,15 @@ class Decoder(Protocol[P_co]):
 
 @dataclass(frozen=True)
 class Records:
-    """The names in the journal's folder: plans, and compactions of them."""
+    """The numbers of the plans, and of the compactions of plans, in the journal's folder."""
 
     plans: frozenset[int]
     compactions: frozenset[int]
 
     @property
     def highest(self) -> int:
-        """The highest number present; -1 where there is none."""
+        """The highest number present; -1 if there is none."""
         return max([-1, *self.plans, *self.compactions])
-
-
-class CommitBySpark(Protocol):
-    """Commits without data, on tables that delta-rs can only read."""
-
-    def __call__(
-        self, known: Table, marks: Mapping[str, int], note: str, properties: Mapping[str, str] | None = None
-    ) -> None: ...
 
 
 class Journal(Generic[P]):
@@ -78,21 +69,21 @@ class Journal(Generic[P]):
         self.location = location
         self._by_spark = by_spark
         self._options = storage_options
-        self._told = -1
+        self._logged = -1
         """The version up to which edits by others were logged."""
         self.storage = Storage(location, storage_options)
 
     def state(self, *, check: bool = True) -> State:
-        """What the table's log says, without a JVM; no table is a first run, an unreadable one an error.
+        """Where the table stands, from its log; no JVM starts. An unreadable log is an error, never "no table".
 
-        Checked, it is an error also where others have taken rows of ours out of the table.
+        With `check`, PenstockError if other writers have removed rows that we committed.
         """
         for _ in range(_LOOKS):
             try:
                 return self._state(check)
             except UnreadableTable as error:
-                # A table that is dropped while it is read looks broken, and then is not there.
-                log.debug("%s is looked at again: %s", self.location, error)
+                # A table that is dropped during the read looks broken first, and then is not there.
+                log.debug("the log of %s is read again: %s", self.location, error)
         return self._state(check)
 
     def _state(self, check: bool) -> State:
@@ -105,16 +96,16 @@ class Journal(Generic[P]):
         if check and mark is not None:
             others = foreign_commits(table)
             self._check_properties(properties)
-            self._tell_edits(others)
+            self._log_edits(others)
         return State(table, mark, table.void, int(properties.get(GENERATION, 0)), properties.get(LEDGER), tuple(others))
 
     def unfinished(self, state: State, decoder: Decoder[P]) -> P | None:
-        """The plan that an earlier process, or another one, has written and not committed; None when there is none."""
+        """The plan that was written and not committed, by an earlier run or by another one; None if there is none."""
         if state.mark is not None:
             return self.plan(state.mark + 1, state, decoder)
         if state.table is not None:
-            return None  # others made it, and a plan to make it is not to replace it
-        # Where there is no table, what lies here is of an earlier life, unless it is a plan to begin this one.
+            return None  # others made the table, and a plan to create a table must not replace it
+        # Without a table, a record belongs to an earlier life of the table, unless it is a plan to begin the next life.
         records = self.records()
         number = records.highest
         if number not in records.plans or number in records.compactions:
@@ -123,7 +114,7 @@ class Journal(Generic[P]):
         try:
             data = self.storage.read(self.path_of(number))
         except NotFound:
-            return None  # a drop has gone on meanwhile
+            return None  # a drop has removed it meanwhile
         if read_header(data, where).get("kind") != decoder.kind:
             return None
         plan = decoder.decode(number, data, where)
@@ -138,15 +129,15 @@ class Journal(Generic[P]):
         self.storage.write_new(self.path_of(plan.number), plan.to_bytes())
 
     def next_number(self, state: State, *, refresh: bool) -> int:
-        """The number of the next plan; of a refresh, one above every plan and every commit."""
+        """The number of the next plan. The number of a refresh is above every plan and every commit."""
         if state.mark is not None and not refresh:
             return state.mark + 1
         free = self.first_free(state)
-        # Above any number that a writer of an earlier life may still come with, so that Delta refuses it.
+        # Delta refuses a lower number. So a writer of an earlier life of the table, which wakes up now, cannot commit.
         return free if state.mark is not None else max(free, int(time.time() * 1000))
 
     def plan(self, number: int, state: State, decoder: Decoder[P]) -> P | None:
-        """The plan of a number; None only when there is none. One of another life of the table is an error."""
+        """The plan with this number; None only if there is none. A plan of another life of the table is an error."""
         path = self.path_of(number)
         where = join(self.location, path)
         try:
@@ -155,14 +146,15 @@ class Journal(Generic[P]):
             return None
         plan = decoder.decode(number, data, where)
         if not plan.replace:
-            check_ledger(plan, state, where, "It was copied or put back here: move the file away")
+            check_ledger(plan, state, where, "It was copied or restored to here: move the file away")
         return plan
 
     def records(self) -> Records:
+        """The plans and compactions that the folder holds now."""
         plans: set[int] = set()
         compactions: set[int] = set()
         for entry in self.storage.list(FOLDER):
-            # What is not named so is another's, or the leftover of a write that was cut short.
+            # Other names belong to others, or to writes that were killed.
             if found := _NAME.fullmatch(entry.path.rsplit("/", 1)[-1]):
                 (compactions if found.group(2) else plans).add(int(found.group(1)))
         return Records(frozenset(plans), frozenset(compactions))
@@ -172,12 +164,12 @@ class Journal(Generic[P]):
         return max(-1 if state.mark is None else state.mark, self.records().highest) + 1
 
     def claim(self, plan: P, state: State) -> None:
-        """Make an empty table that others made ours: its properties and the mark, in one commit without data."""
-        self._commit(plan.number, state, state.note(plan.number), {MARK: plan.number}, properties_of(plan))
+        """Take over an empty table that others made: one commit without data sets our properties and the mark."""
+        self._commit(state, state.note(plan.number), {MARK: plan.number}, properties_of(plan))
 
     def commit_empty(self, number: int, state: State, *, note: str | None = None) -> None:
-        """Use a number without data, on the version that the state was read from."""
-        self._commit(number, state, note or state.note(number), {MARK: number})
+        """Commit a number without data; CommitConflict if the table has moved on since the state was read."""
+        self._commit(state, note or state.note(number), {MARK: number})
 
     def cancel(self, plan: P, state: State, invalid: InvalidPlan) -> None:
         """Use up a plan's number by an empty commit, so that nobody can run the plan any more.
@@ -189,37 +181,19 @@ class Journal(Generic[P]):
         log.warning("plan %d of %s is cancelled: %s", plan.number, self.location, reason)
         if not plan.replace:
             note = f"{state.note(plan.number)} void: {reason}"
-            self._commit(plan.number, state, note, {MARK: plan.number, VOID: plan.number})
+            self._commit(state, note, {MARK: plan.number, VOID: plan.number})
 
     def _commit(
-        self,
-        number: int,
-        state: State,
-        note: str,
-        marks: Mapping[str, int],
-        properties: Mapping[str, str] | None = None,
+        self, state: State, note: str, marks: Mapping[str, int], properties: Mapping[str, str] | None = None
     ) -> None:
         assert state.table is not None
         if not state.table.is_there:
-            # A commit of delta-rs would make the folder of a log that was dropped anew.
+            # delta-rs would create the folder of a dropped log again.
             raise CommitConflict("the table was dropped")
-        try:
-            state.table.commit_marks(marks, note, properties)
-        except DeltaError as error:
-            if "Unsupported" in str(error) and self._by_spark is not None:
-                # A clustered table, row tracking, …: delta-rs knows it for reading only.
-                self._by_spark(state.table, marks, note, properties)
-            elif isinstance(error, CommitFailedError) and "Unsupported" not in str(error):
-                raise CommitConflict(str(error)) from error
-            else:
-                raise PenstockError(
-                    f"Number {number} can't be committed to this table without data: {error}",
-                    where=self.location,
-                    fix="Put the file back as it was and run again, or run with --full-refresh.",
-                ) from error
+        commit_marks(state.table, marks, note, self._by_spark, properties)
 
     def summarize(self, state: State, facts: Mapping[str, Any]) -> None:
-        """Write down where the table stands, for people: no run reads it, and the next one writes it anew."""
+        """Write where the table stands into `watermark.json`. It is for people: no run reads it."""
         if state.table is None or state.mark is None:
             return
         summary = {
@@ -238,35 +212,35 @@ class Journal(Generic[P]):
         return f"{FOLDER}/{number}"
 
     def _check_properties(self, properties: Mapping[str, str]) -> None:
-        """Refuse a table whose log does not tell what is in it."""
+        """Refuse a table whose log cannot tell which plans are in it."""
         if RETENTION in properties:
             raise PenstockError(
-                f"This table has `{RETENTION}`: an expired mark would let a batch in twice",
+                f"This table has the property `{RETENTION}`: when a mark expires, its batch could come in twice",
                 where=self.location,
                 fix=f"ALTER TABLE … UNSET TBLPROPERTIES ('{RETENTION}').",
             )
         if not properties.get(GENERATION, "").isdigit():
             raise PenstockError(
-                "This table was replaced by something else since the last batch came in",
+                "This table was replaced by something else after our last commit",
                 where=self.location,
                 fix=_WAYS_OUT,
             )
 
     def check_claimable(self, state: State) -> None:
-        """A table that others made becomes ours only while it has no rows."""
+        """PenstockError if others made the table and it has rows: only an empty table can become ours."""
         if state.table is None or state.mark is not None:
             return
         if Table.open(self.location, self._options).statistics().rows != 0:
             raise PenstockError(
-                "This table has data that penstock did not bring in, so what is in it already can't be told",
+                "This table has rows that penstock did not write, so nobody knows which files they came from",
                 where=self.location,
                 fix=_WAYS_OUT,
             )
         if RETENTION in state.table.properties:
             self._check_properties(state.table.properties)
 
-    def _tell_edits(self, others: list[Commit]) -> None:
-        new = [commit for commit in others if int(commit["version"]) > self._told]
+    def _log_edits(self, others: list[Commit]) -> None:
+        new = [commit for commit in others if int(commit["version"]) > self._logged]
         for edit in edits(new):
-            log.info("%s was changed by another since the last batch: %s", self.location, edit)
-        self._told = max([self._told, *(int(commit["version"]) for commit in new)])
+            log.info("another writer has changed %s since our last commit: %s", self.location, edit)
+        self._logged = max([self._logged, *(int(commit["version"]) for commit in new)])

@@ -51,39 +51,39 @@ def properties_of(plan: Plan) -> dict[str, str]:
 
 
 def check_header(header: Mapping[str, Any], number: int, kind: str, where: str) -> None:
-    """Refuse a plan of another kind, of a later format, or under another's number."""
+    """PenstockError if the plan is of another kind or of a later format, ValueError if it has another number."""
     check_format(header, where)
     if header["kind"] != kind:
         raise PenstockError(
-            f"This table's ledger is one of {header['kind']}, not of {kind}",
+            f"The ledger of this table records {header['kind']}, not {kind}",
             where=where,
             fix="Run once with --full-refresh, or name another table.",
         )
     if header["number"] != number:
-        raise ValueError(f"it says that it is plan {header['number']}")
+        raise ValueError(f"its header says that it is plan {header['number']}")
 
 
 def check_format(header: Mapping[str, Any], where: str) -> None:
     if header["format_version"] not in READABLE:
         raise PenstockError(
-            f"This record has format {header['format_version']}, and only {FORMAT} and below are known here",
+            f"This record has format {header['format_version']}, and this version reads formats up to {FORMAT}",
             where=where,
             fix="Upgrade dbt-penstock.",
         )
 
 
-def check_ledger(plan: Plan, state: State, where: str, fix: str = "Put the right file back from a backup") -> None:
-    """Refuse a plan that belongs to another life of the table."""
+def check_ledger(plan: Plan, state: State, where: str, fix: str = "Restore the right file from a backup") -> None:
+    """PenstockError if a plan belongs to another life of the table."""
     if plan.ledger != state.ledger:
         raise PenstockError(
-            f"Plan {plan.number} is of another life of this table ({plan.ledger}, not {state.ledger})",
+            f"Plan {plan.number} belongs to another life of this table ({plan.ledger}, not {state.ledger})",
             where=where,
             fix=f"{fix}, or run with --full-refresh.",
         )
 
 
 def read_header(data: bytes, where: str) -> dict[str, Any]:
-    """The header of a plan of any kind: the first value of its JSON."""
+    """The header of a plan of any kind: the first JSON value of its file."""
     try:
         header, _ = json.JSONDecoder().raw_decode(data.decode())
         return dict(header)
@@ -91,5 +91,5 @@ def read_header(data: bytes, where: str) -> dict[str, Any]:
         raise PenstockError(
             f"This plan can't be read: {error}",
             where=where,
-            fix="Its batch is not in the table: move the file away, and the files are planned anew.",
+            fix="Its batch is not in the table: move the file away, and the next run plans again.",
         ) from error

@@ -27,9 +27,10 @@ def fit(
     warn: Callable[[str], None],
     kept: str | None = None,
 ) -> list[Fitted]:
-    """The table's columns that a query fills, in the query's order, after the table was made to fit as the policy says.
+    """Make the table fit a query's columns, as `on_schema_change` says; the table's columns that the query fills.
 
-    `note` is what a commit that rewrites the table carries. `kept` is a column that is added whatever the policy says.
+    The columns come in the query's order. `note` is the note of a commit that rewrites the table. The column `kept` is
+    added under every policy.
     """
     have = lake.columns(name)
     difference = Difference(made, have)
@@ -49,7 +50,7 @@ def adapt(
     warn: Callable[[str], None],
     kept: str | None = None,
 ) -> None:
-    """Change a table as `append_new_columns` or `sync_all_columns` says; by the others it stays as it is."""
+    """Change a table's columns under `append_new_columns` and `sync_all_columns`; do nothing under other policies."""
     added = [
         column for column in difference.new if policy in (APPEND, SYNC) or column.name.lower() == (kept or "").lower()
     ]
@@ -58,14 +59,14 @@ def adapt(
     gone = difference.gone if policy == SYNC else []
     if not (added or new_fields or other or gone):
         return
-    # What is written anew takes its new fields along.
+    # A rewrite of the column adds its new fields as well.
     retyped = difference.retyped if other or gone else {}
     warn_of_rewrite(difference, retyped, str(name), warn)
     reshape(
         lake,
         name,
         add={column.name: column.type for column in added},
-        fields={} if retyped else {change.sql: str(change.made) for change in new_fields},
+        fields={} if retyped else {change.sql: str(change.query_type) for change in new_fields},
         remove=gone,
         retype=retyped,
         runner=runner,
@@ -84,11 +85,13 @@ def reshape(
     runner: Backend,
     note: str | None = None,
 ) -> None:
-    """Change a table's columns in one commit: added ones in its metadata, others by writing it anew, with the note.
+    """Change a table's columns in one commit.
 
-    `fields` are those to add to structs, by their quoted path; only where nothing is removed or retyped.
-    Delta drops a column without a rewrite only after an upgrade of the table's protocol that many readers
-    do not know; the rewrite keeps the table's id, properties and protocol.
+    Columns are added in the metadata. To remove or retype columns, the table is rewritten; `note` is the note of that
+    commit. The table keeps its id, properties and protocol: Delta can drop a column without a rewrite only after an
+    upgrade of the protocol that many readers do not support.
+
+    `fields` are new fields of structs, by their quoted path. They are added only if nothing is removed or retyped.
     """
     lake.check_writable()
     relation = lake.get(name)

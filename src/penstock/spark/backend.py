@@ -1,7 +1,6 @@
-"""What the engine asks of Spark: one typed interface. `spark.runner.Runner` is the implementation in this process.
+"""The engine's interface to Spark. `spark.runner.Runner` implements it in this process.
 
-The names of PySpark's classes that other packages need for annotations are taken from here, so that no other package
-imports pyspark.
+Other packages take the names of PySpark's classes from here, for annotations, so that no other package imports pyspark.
 """
 
 from __future__ import annotations
@@ -16,24 +15,37 @@ from penstock.delta.commit_metrics import CommitMetrics
 from penstock.delta.layout import Layout
 from penstock.delta.table import Column, Table
 from penstock.lake.relations import Relation, View
+from penstock.spark.reading.options import ReadOptions
 from penstock.sql.names import Name
 from penstock.sql.statement import Statement
 
 if TYPE_CHECKING:
+    from delta.tables import DeltaTable
     from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
     from penstock.spark.internals.transaction import Transaction
+    from penstock.spark.reading.frames import Frames
 else:
-    DataFrame = DataFrameReader = DataFrameWriter = SparkSession = Transaction = Any
+    DeltaTable = DataFrame = DataFrameReader = DataFrameWriter = Frames = SparkSession = Transaction = Any
 
-__all__ = ["Backend", "DataFrame", "DataFrameReader", "DataFrameWriter", "Result", "SparkSession", "Transaction"]
+__all__ = [
+    "Backend",
+    "DataFrame",
+    "DataFrameReader",
+    "DataFrameWriter",
+    "DeltaTable",
+    "Frames",
+    "Result",
+    "SparkSession",
+    "Transaction",
+]
 
 T = TypeVar("T")
 
 
 @dataclass
 class Result:
-    """A statement that ran: its rows, if it has any, and what it wrote."""
+    """A statement that ran: its rows, if it has any, and the metrics of its commit."""
 
     query_id: str
     statement: Statement
@@ -56,17 +68,20 @@ class Backend(Protocol):
     def table(self, name: Name) -> DataFrame:
         """A relation of the lake."""
 
+    def frames(self, options: ReadOptions) -> Frames:
+        """Makes DataFrames of files, read by these options."""
+
     def columns_of(self, text: str) -> list[Column]:
         """The columns of a query, without running it."""
 
     def columns_of_relation(self, name: str) -> list[Column]:
-        """The columns of whatever this session knows by a name, temporary views included."""
+        """The columns of any relation that this session knows by a name, temporary views included."""
 
     def drop_view(self, name: str) -> None:
         """Forget a temporary view."""
 
     def setting(self, key: str) -> str | None:
-        """A setting of this session; None where it is not set."""
+        """A setting of this session; None if it is not set."""
 
     # Statements: each is one atomic commit, and runs again on the new state after a conflict
 
@@ -105,7 +120,7 @@ class Backend(Protocol):
     ) -> None:
         """A commit without data."""
 
-    # Where things are
+    # Locations
 
     def place(self, location: str) -> str:
         """A location as Spark takes it; an error if Spark cannot work on its store."""
@@ -134,7 +149,7 @@ class Backend(Protocol):
         """Work for another thread, as a part of what runs here now."""
 
     def frame(self, java: Any) -> DataFrame:
-        """A DataFrame of Java's as one of Python's."""
+        """A DataFrame of this session over a DataFrame of Java's."""
 
     def check_alive(self) -> None:
         """An error if Spark does nothing any more, because it is gone or was told to stop."""

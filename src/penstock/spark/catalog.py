@@ -1,4 +1,4 @@
-"""The names of a lake, attached to Spark's in-memory catalog as statements need them."""
+"""The names of a lake in Spark's in-memory catalog, added as statements need them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from penstock.config.keys import FORMATS
 from penstock.errors import NotFound, PenstockError, from_spark
 from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import LINK_FILE, Relation
-from penstock.spark import file_systems
-from penstock.spark.internals.jvm import DELTA, java_class
+from penstock.spark.file_systems import Stores
+from penstock.spark.internals.delta_log import forget_log
 from penstock.sql.names import Name, check_for_spark
 from penstock.sql.quoting import literal, quote
 from penstock.storage import files_at, hadoop_uri
@@ -19,21 +19,12 @@ from penstock.storage import files_at, hadoop_uri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_catalogs: dict[str, Catalog] = {}
-_making = threading.Lock()
-
-
-def catalog_of(spark: SparkSession) -> Catalog:
-    """The catalog of this process's Spark: every session of a process shares one."""
-    application = spark.sparkContext.applicationId
-    with _making:
-        return _catalogs.setdefault(application, Catalog())
-
 
 class Catalog:
-    """What has been attached, and as what."""
+    """The relations that are in Spark's catalog, each as it was when it was attached. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
         self._attached: dict[Name, Relation] = {}
         self._schemas: set[str] = set()
         self._lock = threading.RLock()
@@ -43,6 +34,7 @@ class Catalog:
         self.attach(spark, lake, lake.mentioned(text))
 
     def attach(self, spark: SparkSession, lake: LakeFolder, names: Iterable[Name]) -> None:
+        """Attach these relations as they are on disk now, and forget those that are gone."""
         for name in sorted(names, key=str):
             relation = lake.find(name)
             if relation is None:
@@ -53,10 +45,12 @@ class Catalog:
                 self._attach(spark, lake, relation)
 
     def attached(self, schema: str) -> set[Name]:
+        """The relations of a schema that are attached."""
         with self._lock:
             return {name for name in self._attached if name.schema == schema}
 
     def attach_schema(self, spark: SparkSession, schema: str) -> None:
+        """Have Spark know a schema."""
         check_for_spark(schema)
         with self._lock:
             if schema not in self._schemas:
@@ -64,16 +58,16 @@ class Catalog:
                 self._schemas.add(schema)
 
     def forget(self, spark: SparkSession, name: Name) -> None:
-        """Take a name out of the catalog: all are external, so no data goes with it."""
+        """Remove a name from the catalog; its data stay, because all tables are external."""
         with self._lock:
             relation = self._attached.pop(name, None)
             if relation is not None:
                 _run(spark, f"drop {'view' if relation.kind == 'view' else 'table'} if exists {name.sql}")
                 if relation.kind == "table":
-                    _invalidate(spark, relation.location)
+                    forget_log(spark, relation.location)
 
     def note(self, relation: Relation) -> None:
-        """Remember what Spark attached itself, by CREATE TABLE."""
+        """Remember a table that Spark attached itself, by CREATE TABLE."""
         with self._lock:
             self._attached[relation.name] = relation
 
@@ -94,12 +88,13 @@ class Catalog:
                 raise NotFound(f"There are no files behind {relation}", where=relation.location)
             self.attach_schema(spark, relation.name.schema)
             if relation.kind != "view":
-                file_systems.check(spark, hadoop_uri(relation.location))
+                self._stores.check(spark, hadoop_uri(relation.location))
             _run(spark, _definition(lake, relation))
             self._attached[relation.name] = relation
 
 
 def _definition(lake: LakeFolder, relation: Relation) -> str:
+    """The statement that attaches a relation."""
     if relation.kind == "view":
         return f"create or replace view {relation.name.sql} with schema evolution as\n{lake.view(relation).sql}"
     options = ""
@@ -126,9 +121,3 @@ def _run(spark: SparkSession, text: str) -> None:
         spark.sql(text)
     except Exception as error:
         raise from_spark(error, text) from None
-
-
-def _invalidate(spark: SparkSession, location: str) -> None:
-    """Delta keeps the logs that it has read: one that is gone, or was made anew, must not be served."""
-    path = java_class(spark, "org.apache.hadoop.fs.Path")(location)
-    java_class(spark, f"{DELTA}.DeltaLog").invalidateCache(spark._jsparkSession, path)

@@ -80,7 +80,8 @@ class ChangeFeed:
             versions = (segment.first - 1, segment.last)
             old, new = (self._views.snapshot(location, version) for version in versions)
             return _aligned(old, columns, "-1").union(_aligned(new, columns, "1"))
-        feed = row_images(self._views.runner, location, segment.first, segment.last)
+        runner = self._views.runner
+        feed = row_images(runner.spark, runner.place(location), segment.first, segment.last)
         kinds = ", ".join(f"'{kind}'" for kind in _OLD)
         return _aligned(feed, columns, f"if(_change_type in ({kinds}), -1, 1)")
 

@@ -1,7 +1,7 @@
-"""Facts of a query, from the plan that Spark's analyzer makes of it: the one place that asks.
+"""Facts about a query, from the plan that Spark's analyzer makes of it. All facts about queries come from here.
 
-The tree of a SQL text shows where things stand; only Spark knows what a function is. Its analyzer has looked up every
-name and has not yet folded `current_date()` into a constant.
+The syntax tree of a SQL text shows where each part is, but only Spark knows each function. Its analyzer has looked up
+every name, and has not yet replaced `current_date()` by a constant.
 
 A session without an analyzed plan (Spark Connect) gives `UNKNOWN`, which counts as unsafe.
 """
@@ -12,22 +12,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.spark.internals.jvm import java_class
+from penstock.spark.internals.analyzed_plan import listed_nodes
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-_CLASS = "penstock.PlanNodes"
-_NODE, _FIELD = "\x1e", "\x1f"
 _CALLED = re.compile(r"\s*(?:[\w`]+\s*\.\s*)*`?(\w+)`?\s*\(")
 _WITHIN_GROUP = re.compile(r"\bwithin\s+group\b", re.IGNORECASE)
 
-# Expressions that depend on when, where or for whom they run. Spark takes most of them for deterministic, because they
-# are constants within one query.
+# Expressions that depend on when, where or for whom they run. Spark calls most of them deterministic, because they are
+# constants within one query.
 _OF_THE_MOMENT = {
     "CurrentBatchTimestamp", "CurrentCatalog", "CurrentDatabase", "CurrentDate", "CurrentPath", "CurrentTime",
     "CurrentTimeZone", "CurrentTimestamp", "CurrentUser", "LocalTimestamp", "Now", "SparkVersion", "VariableReference",
@@ -35,13 +31,13 @@ _OF_THE_MOMENT = {
     "DirectShufflePartitionID", "InputFileName", "InputFileBlockStart", "InputFileBlockLength",
     "CallMethodViaReflection", "TryReflect",
 }  # fmt: skip
-# Code of users that is no `UserDefinedExpression`: functions of other catalogs.
+# Users' code that is not a `UserDefinedExpression`: functions of other catalogs.
 _FOREIGN = {"ApplyFunctionExpression", "V2Aggregator", "Invoke", "StaticInvoke"}
-# Sketches that throw dice as they fill.
+# Sketches that use random numbers as they fill.
 _THROWN = {
     f"Kll{work}Agg{type}" for work in ("Sketch", "Merge") for type in ("Bigint", "Double", "Float")
 }  # fmt: skip
-# Operators that run code of users.
+# Operators that run users' code.
 _SCRIPTS = {
     "ScriptTransformation",
     "PythonUDTF",
@@ -54,7 +50,7 @@ _ORDERED = {
     "AnyValue", "First", "Last", "CollectList", "CollectSet", "ListAgg", "MaxBy", "MinBy", "Mode", "ApproxTopK",
     "ApproxTopKAccumulate", "ApproxTopKCombine", "HistogramNumeric", "MaxMinByK", "HllSketchAgg", "HllUnionAgg",
 }  # fmt: skip
-# Around a list or a set of values, these make their order not matter.
+# Functions of a list or a set whose result does not depend on its order.
 _SETTLING = {"SortArray", "ArraySize", "Size", "ArrayMax", "ArrayMin", "ArrayContains"}
 
 
@@ -63,9 +59,9 @@ class Call:
     """A function where a query calls it."""
 
     name: str
-    """As the query writes it, in lower case; Spark's name for it where it is not in the text."""
+    """As the query writes it, in lower case; Spark's name for it if the text does not have it."""
     text: str
-    """The call as it is written, as far as it is known; cut off after 200 characters."""
+    """The call as the query writes it, if that is known; cut off after 200 characters."""
 
     def __str__(self) -> str:
         return " ".join(self.text.split()) or f"{self.name}()"
@@ -80,42 +76,42 @@ class Input:
     name: str
     """A Delta table's folder, the folders or files that are read, a view's name, or a class."""
     version: int | None = None
-    """Of a Delta table."""
+    """The version of a Delta table."""
     text: str = ""
     """A view's query; the format of files."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What Spark sees in a query."""
+    """Spark's facts about a query."""
 
     known: bool = True
-    """False where Spark does not tell: then nothing of the rest may be relied on."""
+    """False if Spark has no analyzed plan; then the other facts mean nothing."""
     inputs: tuple[Input, ...] = ()
     aggregates: tuple[Call, ...] = ()
     windows: tuple[Call, ...] = ()
     generators: tuple[Call, ...] = ()
     unstable: tuple[Call, ...] = ()
-    """Calls that may answer differently for the same rows: by chance, time, session, or code of users."""
+    """Calls whose result may differ for the same rows: by chance, time, session, or users' code."""
     by_order: tuple[Call, ...] = ()
     """Aggregates whose result depends on the order of the rows, which Spark does not define."""
     subqueries: int = 0
-    """How many queries stand in expressions."""
+    """How many subqueries are in expressions."""
     operators: Counter[str] = field(default_factory=Counter)
-    """How often each operator occurs; a join by its kind, `Join LeftOuter`."""
+    """How often each operator occurs; a join counts with its kind, `Join LeftOuter`."""
 
 
 UNKNOWN = Facts(known=False)
 
 
 def facts(query: DataFrame) -> Facts:
-    """The facts of a query; nothing runs.
+    """The facts about a query; nothing runs.
 
     >>> facts(lake.runner.query("select g, mean(n) from s.a group by g")).aggregates    # doctest: +SKIP
     (Call(name='mean', text='mean(n)'),)
     """
-    listed = _nodes(query)
-    return UNKNOWN if listed is None else of_nodes(listed)
+    listed = listed_nodes(query)
+    return UNKNOWN if listed is None else of_nodes([Node(*fields) for fields in listed])
 
 
 class Node(NamedTuple):
@@ -139,32 +135,8 @@ class Node(NamedTuple):
         return Call((written.group(1) if written else self.name).lower(), self.text)
 
 
-def _nodes(query: DataFrame) -> list[Node] | None:
-    """The nodes of the analyzed plan, in one call; None where there is none. All that touches the JVM."""
-    java = getattr(query, "_jdf", None)
-    if java is None:
-        return None
-    listed = str(_lister(query.sparkSession).of(java.queryExecution().analyzed()))
-    return [Node(*line.split(_FIELD)) for line in listed.split(_NODE) if line]
-
-
-def _lister(spark: SparkSession) -> Any:
-    return _compiled(spark.sparkContext._jvm, spark)
-
-
-@lru_cache(maxsize=4)
-def _compiled(jvm: Any, spark: SparkSession) -> Any:
-    """The class that lists the nodes: from the jar of ours, or compiled here, in a second, where a cluster has none."""
-    found = java_class(spark, _CLASS)
-    if callable(getattr(found, "of", None)) and type(found).__name__ == "JavaClass":
-        return found
-    compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
-    compiler.cook(resources.files("penstock.spark").joinpath("java").joinpath("PlanNodes.java").read_text())
-    return compiler.getClassLoader().loadClass(_CLASS).newInstance()
-
-
 def of_nodes(nodes: list[Node]) -> Facts:
-    """The facts that lie in a plan's nodes."""
+    """The facts in a plan's nodes."""
     operators = Counter(f"{node.name} {node.more}".strip() for node in nodes if node.kind == "operator")
     return Facts(
         inputs=tuple(dict.fromkeys(_inputs(nodes))),
@@ -189,7 +161,7 @@ def _is_unstable(node: Node) -> bool:
         return True
     if node.kind == "operator":
         return node.name in _SCRIPTS
-    # Inside of Spark's own functions these call Spark.
+    # Inside Spark's own functions these call Spark.
     return node.kind == "expression" and node.type in _FOREIGN
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.delta.table import MARK, Column, Table
-from penstock.spark.internals.transaction import on_sql
+from penstock.spark.commit_settings import on_sql
 from penstock.spark.keyed_rows import CHANGES, ROW, TARGET, KeyedRows, differs, key_names
 from penstock.spark.views import FILE, INDEX, TemporaryViews
 from penstock.sql.names import Name

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 def of_frame(frame: DataFrame) -> list[Column]:
+    """The columns of a DataFrame; nothing runs."""
     return [
         Column(
             name=field.name,
@@ -25,7 +26,7 @@ def of_frame(frame: DataFrame) -> list[Column]:
 
 
 def type_text(type: DataType) -> str:
-    """A type as SQL can read it: Spark's own text does not quote the fields of a struct.
+    """A type as SQL reads it; Spark's own text does not quote the fields of a struct.
 
     >>> from pyspark.sql.types import LongType, StructField, StructType
     >>> type_text(StructType([StructField("a-b", LongType()), StructField("c", LongType())]))

@@ -1,4 +1,4 @@
-"""From one type to another: what of a value may be lost on the way, and the SQL that takes it there."""
+"""Conversions between the types of a query and a table: what a value may lose, and the SQL that converts it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SYNONYMS = {
     "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float",
     "timestamp_ltz": "timestamp",
 }  # fmt: skip
-# The decimal digits that every value of these types fits in, and how many they hold for certain.
+# The number of decimal digits that a value may have, and the number that always fits.
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _HOLDS = {"tinyint": 2, "smallint": 4, "int": 9, "bigint": 18, "float": 6, "double": 15}
 _WIDER = {
@@ -34,7 +34,7 @@ _NUMBERS = (*_DIGITS, "float", "double", "decimal")
 
 
 class Verdict(Enum):
-    """What becomes of the values when a type is stored as another."""
+    """What happens to values of one type that are stored as another type."""
 
     LOSSLESS = "every value is kept"
     CHECKED = "a value that does not fit fails the run"
@@ -44,12 +44,12 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Type:
-    """A type of Spark's SQL, taken apart."""
+    """A parsed type of Spark's SQL."""
 
     name: str
-    """`struct`, `array`, `map`, or all of a plain type such as `decimal(10,2)`."""
+    """`struct`, `array` or `map`; or the whole text of a plain type such as `decimal(10,2)`."""
     fields: tuple[tuple[str, Type], ...] = ()
-    """A struct's fields; of an array `element`, of a map `key` and `value`."""
+    """The fields of a struct, `element` of an array, or `key` and `value` of a map."""
 
     def __str__(self) -> str:
         if self.name == "struct":
@@ -62,7 +62,7 @@ class Type:
 
     @property
     def plain(self) -> str:
-        """The type without the length of a text: a query over a VARCHAR makes a STRING."""
+        """The type in its usual spelling. VARCHAR and CHAR become STRING, as in a query's result."""
         return "string" if _SIZED_TEXT.fullmatch(self.name) else _SYNONYMS.get(self.name, self.name)
 
     def field(self, name: str) -> Type | None:
@@ -71,21 +71,21 @@ class Type:
 
 @dataclass(frozen=True)
 class Change:
-    """One place in which the type that a query makes is not the type that a table has."""
+    """A column or field whose type in a query differs from its type in a table."""
 
     path: tuple[str, ...]
-    """The column, then the fields below it; `element`, `key` and `value` as Delta names them."""
-    made: Type | None
-    """None for a field that the query does not make."""
-    have: Type | None
+    """The column, then the fields below it, with Delta's names `element`, `key` and `value`."""
+    query_type: Type | None
+    """None for a field that the query does not have."""
+    table_type: Type | None
     """None for a field that the table does not have."""
 
     def __str__(self) -> str:
-        if self.made is None:
-            return f"{self.name} ({self.have}) is not in the model"
-        if self.have is None:
-            return f"{self.name} ({self.made}) is not in the table"
-        return f"{self.name} is {self.made} in the model and {self.have} in the table"
+        if self.query_type is None:
+            return f"{self.name} ({self.table_type}) is not in the model"
+        if self.table_type is None:
+            return f"{self.name} ({self.query_type}) is not in the table"
+        return f"{self.name} is {self.query_type} in the model and {self.table_type} in the table"
 
     @property
     def name(self) -> str:
@@ -93,26 +93,27 @@ class Change:
 
     @property
     def sql(self) -> str:
-        """The path as ALTER TABLE takes it."""
+        """The path as ALTER TABLE spells it."""
         return ".".join(quote(part) for part in self.path)
 
     @property
     def verdict(self) -> Verdict:
-        """What becomes of the query's values in the table."""
-        if self.made is None:
+        """What happens to the query's values in the table."""
+        if self.query_type is None:
             return Verdict.LOSSLESS
-        return Verdict.LOSSY if self.have is None else verdict(self.made, self.have)
+        return Verdict.LOSSY if self.table_type is None else verdict(self.query_type, self.table_type)
 
 
 def parse(text: str) -> Type:
-    """
+    """The parsed form of a type's text.
+
     >>> str(parse("struct<`a-b`:array<decimal(10,2)>,c:map<string,int>>"))
     'struct<`a-b`:array<decimal(10,2)>,c:map<string,int>>'
     """
     reader = _Reader(text)
     found = reader.type()
     if reader.at < len(text):
-        raise PenstockError(f"{text!r} is not a type", fix="Report this as a bug, with the column's type.")
+        raise PenstockError(f"{text!r} is not a type of Spark", fix="Report this as a bug, with the column's type.")
     return found
 
 
@@ -168,40 +169,40 @@ class _Reader:
         return self.text[start : self.at]
 
 
-def changes(made: Type, have: Type, *path: str) -> Iterator[Change]:
-    """The places in which the types differ. Letter case, the order of fields and the length of texts are no difference.
+def changes(query_type: Type, table_type: Type, *path: str) -> Iterator[Change]:
+    """The fields in which two types differ. Letter case, the order of fields and the length of texts do not matter.
 
     >>> [str(change) for change in changes(parse("struct<a:double,b:int>"), parse("struct<a:int>"), "x")]
     ['x.a is double in the model and int in the table', 'x.b (int) is not in the table']
     """
-    if not (made.is_nested and made.name == have.name):
-        if made.plain != have.plain:
-            yield Change(path, made, have)
+    if not (query_type.is_nested and query_type.name == table_type.name):
+        if query_type.plain != table_type.plain:
+            yield Change(path, query_type, table_type)
         return
-    for name, type in have.fields:
-        ours = made.field(name)
+    for name, type in table_type.fields:
+        ours = query_type.field(name)
         if ours is None:
             yield Change((*path, name), None, type)
         else:
             yield from changes(ours, type, *path, name)
-    for name, type in made.fields:
-        if have.field(name) is None:
+    for name, type in query_type.fields:
+        if table_type.field(name) is None:
             yield Change((*path, name), type, None)
 
 
-def verdict(made: Type, have: Type) -> Verdict:
-    """What becomes of values of one type that are stored as another; what is not known to keep them may change them.
+def verdict(query_type: Type, table_type: Type) -> Verdict:
+    """What happens to a query's values in a table's column. LOSSY if it is not certain that the values are kept.
 
     >>> verdict(parse("int"), parse("bigint")).name, verdict(parse("double"), parse("int")).name
     ('LOSSLESS', 'LOSSY')
     """
-    if made.is_nested and made.name == have.name:
-        found = [change.verdict for change in changes(made, have)]
+    if query_type.is_nested and query_type.name == table_type.name:
+        found = [change.verdict for change in changes(query_type, table_type)]
         return max(found, key=list(Verdict).index, default=Verdict.LOSSLESS)
-    source, target = made.plain, have.plain
+    source, target = query_type.plain, table_type.plain
     if source == target or source == "void" or target in _WIDER.get(source, ()):
         return Verdict.LOSSLESS
-    if _is_refused(made, have):
+    if _is_refused(query_type, table_type):
         return Verdict.REFUSED
     exact, wanted = _exact(source), _exact(target)
     if target in _DIGITS:
@@ -221,7 +222,7 @@ def verdict(made: Type, have: Type) -> Verdict:
 
 
 def _exact(name: str) -> tuple[int, int] | None:
-    """The digits before and after the point of a number that is exact."""
+    """The digits before and after the decimal point of an exact number type; None for other types."""
     if name in _DIGITS:
         return _DIGITS[name], 0
     found = _DECIMAL.fullmatch(name)
@@ -231,8 +232,8 @@ def _exact(name: str) -> tuple[int, int] | None:
     return precision - scale, scale
 
 
-def _is_refused(made: Type, have: Type) -> bool:
-    source, target = (_family(type) for type in (made, have))
+def _is_refused(query_type: Type, table_type: Type) -> bool:
+    source, target = (_family(type) for type in (query_type, table_type))
     if source in _NESTED or target in _NESTED:
         return target not in ("string", "variant") and source != "variant"
     pair = {source, target}
@@ -244,73 +245,73 @@ def _is_refused(made: Type, have: Type) -> bool:
 
 
 def _family(type: Type) -> str:
-    """`number` for every kind of number; else the type's own name, without what is in its parentheses."""
+    """`number` for every number type; else the type's name without its parameters."""
     name = type.plain.split("(")[0].split(" ")[0]
     return "number" if name in _NUMBERS or _DECIMAL.fullmatch(type.plain) else name
 
 
-def effect(made: Type, have: Type) -> str:
-    """What happens to values on the way, in words."""
-    found = verdict(made, have)
+def effect(query_type: Type, table_type: Type) -> str:
+    """What happens to a query's values in a table's column, in words for a warning."""
+    found = verdict(query_type, table_type)
     if found is Verdict.CHECKED:
-        return "a value that is too great fails the run"
-    source, target = made.plain, have.plain
+        return "a value that is too large fails the run"
+    source, target = query_type.plain, table_type.plain
     whole = (_exact(target) or (0, 1))[1] == 0
-    if _family(made) == "number" and _family(have) == "number":
+    if _family(query_type) == "number" and _family(table_type) == "number":
         if whole and source not in _DIGITS:
             return "fractions are cut off" if target in _DIGITS else "fractions are rounded"
         return "digits are rounded off" if source not in ("tinyint", "smallint") else "values are cast"
     if target == "date" and source.startswith("timestamp"):
         return "the time of day is cut off"
     if {source, target} <= {"timestamp", "timestamp_ntz", "string"} and "timestamp" in (source, target):
-        return "values are read by the session's time zone, and a text that is no time fails the run"
+        return "values are converted with the session's time zone, and a text that is not a time fails the run"
     if source == "string":
-        return "values are read from their text, and one that can't be read fails the run"
+        return "values are parsed from their text, and a text that can't be parsed fails the run"
     return "values are cast"
 
 
-def merged(have: Type, made: Type) -> Type:
-    """What the table has, with the fields that the query makes as well behind its own.
+def merged(table_type: Type, query_type: Type) -> Type:
+    """The table's type, followed by the fields that only the query has.
 
     >>> str(merged(parse("struct<a:int>"), parse("struct<b:date,a:double>")))
     'struct<a:int,b:date>'
     """
-    if not (made.is_nested and made.name == have.name):
-        return have
-    kept = [(name, merged(type, made.field(name) or type)) for name, type in have.fields]
-    added = [(name, type) for name, type in made.fields if have.field(name) is None]
-    return Type(have.name, (*kept, *added))
+    if not (query_type.is_nested and query_type.name == table_type.name):
+        return table_type
+    kept = [(name, merged(type, query_type.field(name) or type)) for name, type in table_type.fields]
+    added = [(name, type) for name, type in query_type.fields if table_type.field(name) is None]
+    return Type(table_type.name, (*kept, *added))
 
 
-def convert(value: str, made: Type, have: Type, *, leaves: bool = True, depth: int = 0) -> str:
-    """The SQL that makes a value of one type one of another. A struct's fields go by name; Spark's cast has them by place.
+def convert(value: str, query_type: Type, table_type: Type, *, cast_plain: bool = True, depth: int = 0) -> str:
+    """The SQL that converts a value from one type to another. Fields match by name; Spark's cast matches by position.
 
-    Without `leaves` plain values stay as they are, for a statement that casts them itself.
+    With `cast_plain=False`, only nested values are converted, for a statement that casts plain values itself.
 
     >>> convert("x", parse("struct<b:int,a:int>"), parse("struct<a:bigint,b:int>"))
     'if(x is null, null, struct(cast(x.`a` as bigint) as `a`, x.`b` as `b`))'
     """
-    if str(made) == str(have):
+    if str(query_type) == str(table_type):
         return value
-    if not (made.is_nested and made.name == have.name):
-        return value if made.plain == have.plain or not leaves else f"cast({value} as {have})"
+    if not (query_type.is_nested and query_type.name == table_type.name):
+        return value if query_type.plain == table_type.plain or not cast_plain else f"cast({value} as {table_type})"
 
     def inner(name: str, item: str) -> str:
-        ours, theirs = made.field(name), have.field(name)
+        ours, theirs = query_type.field(name), table_type.field(name)
         assert ours is not None
         assert theirs is not None
-        return convert(item, ours, theirs, leaves=leaves, depth=depth + 1)
+        return convert(item, ours, theirs, cast_plain=cast_plain, depth=depth + 1)
 
-    if have.name == "struct":
+    if table_type.name == "struct":
         items = [
             f"{inner(name, f'{value}.{quote(known)}')} as {quote(name)}"
-            if (known := _as_made(made, name)) is not None
+            if (known := _name_in_query(query_type, name)) is not None
             else f"cast(null as {type}) as {quote(name)}"
-            for name, type in have.fields
+            for name, type in table_type.fields
         ]
         return f"if({value} is null, null, struct({', '.join(items)}))"
     item, key = f"penstock_item_{depth}", f"penstock_key_{depth}"
-    if have.name == "array":
+    if table_type.name == "array":
         changed = inner("element", item)
         return value if changed == item else f"transform({value}, {item} -> {changed})"
     if (changed := inner("value", item)) != item:
@@ -320,6 +321,6 @@ def convert(value: str, made: Type, have: Type, *, leaves: bool = True, depth: i
     return value
 
 
-def _as_made(made: Type, name: str) -> str | None:
-    """The name that the query gives a field."""
-    return next((known for known, _ in made.fields if known.lower() == name.lower()), None)
+def _name_in_query(query_type: Type, name: str) -> str | None:
+    """A field's name as the query spells it; None if the query does not have the field."""
+    return next((known for known, _ in query_type.fields if known.lower() == name.lower()), None)

@@ -1,4 +1,4 @@
-"""The name of a relation: `schema`.`identifier`."""
+"""Names of relations, as `schema`.`identifier`, and the rules for their parts."""
 
 from __future__ import annotations
 
@@ -10,45 +10,46 @@ from penstock.errors import PenstockError
 from penstock.sql.quoting import dotted, shown, split
 
 CATALOG = "spark_catalog"
-"""The catalog of the lake's names, as Spark calls it; a name of another catalog is never a relation of the lake."""
+"""Spark's name for the catalog of the lake. A name in another catalog is never a relation of the lake."""
 
-_SPARKS = re.compile(r"[A-Za-z0-9_]+")
+_SPARK_NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
 def check_part(part: str, what: str) -> str:
-    """A name becomes a folder, so what a folder's name may not hold is refused here."""
+    """The part of a relation's name, unchanged. An error if it is not a valid folder name."""
     problem = None
     if not part or not part.strip():
         problem = "is empty"
     elif part.startswith("."):
         problem = "begins with a dot"
     elif "/" in part or "\\" in part:
-        problem = "holds a slash"
+        problem = "contains a slash"
     elif ".." in part:
-        problem = "holds '..'"
+        problem = "contains '..'"
     elif any(ord(char) < 32 or ord(char) == 127 for char in part):
-        problem = "holds a control character"
+        problem = "contains a control character"
     elif len(part.encode()) > 255:
         problem = "is longer than 255 bytes"
     if problem:
         raise PenstockError(
             f"The {what} {part!r} {problem}",
-            fix="A relation is a folder <root>/<schema>/<identifier>: use letters, digits and underscores.",
+            fix="It becomes a folder of <root>/<schema>/<identifier>. Use letters, digits and underscores.",
         )
     return part
 
 
 def check_for_spark(*parts: str) -> None:
-    """Refuse a name that Spark's catalog does not take, before anything is made by it."""
+    """Raise an error if Spark's catalog does not accept a name."""
     for part in parts:
-        if not _SPARKS.fullmatch(part):
+        if not _SPARK_NAME.fullmatch(part):
             raise PenstockError(
                 f"{part!r} can't be the name of a schema, table or view",
-                fix="Spark takes ASCII letters, digits and underscores in such names; columns may have any name.",
+                fix="Use only ASCII letters, digits and underscores, as Spark requires. Columns may have any name.",
             )
 
 
 def is_part(text: str) -> bool:
+    """Whether a text is a valid part of a relation's name."""
     try:
         check_part(text, "name")
     except PenstockError:
@@ -58,7 +59,7 @@ def is_part(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Name:
-    """A relation's name; Spark's names know no case, so neither do these.
+    """A relation's name in lower case, because Spark ignores the case of names.
 
     >>> Name.parse("Silver.`Orders`")
     Name(schema='silver', identifier='orders')
@@ -73,11 +74,12 @@ class Name:
 
     @classmethod
     def parse(cls, text: str) -> Name:
+        """The name in a text such as `silver.orders`. An error if the text is not a relation's name."""
         parts = in_lake(split(text), 2)
         if parts is None:
             raise PenstockError(
                 f"{text!r} is not a relation's name",
-                fix="Write it as schema.identifier, each in backticks where it holds a dot or a backtick.",
+                fix="Write it as schema.identifier. Put a part with a dot or a backtick in backticks.",
             )
         return cls(*parts)
 
@@ -90,7 +92,7 @@ class Name:
 
 
 def in_lake(parts: Sequence[str], length: int) -> list[str] | None:
-    """A dotted name's last `length` parts; None where it has others before them than the lake's own catalog.
+    """The last `length` parts of a dotted name; None if other parts than the lake's catalog stand before them.
 
     >>> in_lake(["spark_catalog", "silver", "orders"], 2), in_lake(["other", "silver", "orders"], 2)
     (['silver', 'orders'], None)

@@ -1,7 +1,7 @@
-"""Names and texts in SQL: one function for each, used wherever a statement is put together.
+"""Quoting of names and texts in SQL. Every statement of the engine is built with these functions.
 
-A column that a stranger's JSON brought, a path, a comment: each may hold quotes, backslashes, `--` or `${…}`. None of
-these means anything between the quotes that are made here.
+A column from someone's JSON, a path or a comment may contain quotes, backslashes, `--` or `${…}`. Between the quotes
+that these functions add, such characters have no special meaning.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ PINNED = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.variable.substitute": "false",
 }
-"""What our sessions fix, so that a quoted name or text is always read as it is meant.
+"""Settings that are fixed in our sessions, so that quoted names and texts always have the same meaning.
 
-There is no literal that means the same under both settings of the first: `'it\\'s'` keeps its backslash under one of
-them, and a text with both quotes can't be written. And Spark replaces `${env:HOME}` before it parses anything, inside
-of quotes too, so that a column named so would bring an environment variable into a table.
+`escapedStringLiterals`: if it were true, `'it\\'s'` would keep its backslash, and no literal could hold both kinds of
+quotes. `variable.substitute`: Spark would replace `${env:HOME}` before parsing, also inside quotes, so a column with
+this name would put an environment variable into a table.
 """
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^.`]*[^.`\s]))\s*")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def quote(name: str) -> str:
-    """A name as SQL reads it.
+    """A name in backticks, for SQL.
 
     >>> quote("a`b.c")
     '`a``b.c`'
@@ -33,7 +33,7 @@ def quote(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    r"""A text as a SQL string.
+    r"""A text as a SQL string literal.
 
     >>> print(literal("it's C:\\"))
     'it\'s C:\\'
@@ -42,7 +42,7 @@ def literal(text: str) -> str:
 
 
 def split(text: str) -> list[str]:
-    """The parts of a dotted name, quoted or not; none where the text is no such name.
+    """The parts of a dotted name, each quoted or not; empty if the text is not such a name.
 
     >>> split("silver.`a.b`"), split("a..b")
     (['silver', 'a.b'], [])
@@ -59,7 +59,7 @@ def split(text: str) -> list[str]:
 
 
 def plain(name: str) -> str:
-    """A column's name without the quotes that a config may have around it; a dot in it is taken as it is.
+    """A column's name from a config, without its backticks. A dot in the name is kept.
 
     >>> plain("`my ``key```"), plain("payload.id")
     ('my `key`', 'payload.id')
@@ -70,12 +70,12 @@ def plain(name: str) -> str:
 
 
 def dotted(parts: Iterable[str]) -> str:
-    """A name of several parts as SQL reads it."""
+    """A name of several parts in backticks, for SQL."""
     return ".".join(map(quote, parts))
 
 
 def shown(parts: Iterable[str]) -> str:
-    """A name of several parts for people, quoted only where it would not be read back as it is.
+    """A name of several parts for messages. A part has backticks only if `split` needs them.
 
     >>> shown(["silver", "orders"]), shown(["silver", "a.b"])
     ('silver.orders', 'silver.`a.b`')
@@ -84,9 +84,9 @@ def shown(parts: Iterable[str]) -> str:
 
 
 def column(name: str, columns: Iterable[str] = ()) -> str:
-    """A column, or a field of a struct, as a config names it, as SQL reads it.
+    """A column or a struct's field from a config, in backticks for SQL.
 
-    With `columns`, the names that there are: one that has a dot is found whole, before it is taken for a struct's.
+    `columns` are the existing columns. A name with a dot that is one of them is a column; otherwise it is a field.
 
     >>> column("payload.id"), column("payload.id", ["Payload.ID"]), column("`a b`")
     ('`payload`.`id`', '`Payload.ID`', '`a b`')
@@ -100,11 +100,11 @@ def column(name: str, columns: Iterable[str] = ()) -> str:
 
 
 def head(name: str, columns: Iterable[str]) -> str | None:
-    """The column that a config's name is, or is a field of; None where there is no such column."""
+    """The existing column that a config names, or whose field it names; None if there is no such column."""
     there = {known.lower(): known for known in columns}
     return there.get(plain(name).lower()) or there.get("".join(split(name)[:1]).lower())
 
 
 def field_name(name: str) -> str:
-    """A struct's field as a type names it: quoted where Spark could not read it else."""
+    """A struct's field for the text of a type, in backticks if Spark needs them."""
     return name if _WORD.fullmatch(name) else quote(name)

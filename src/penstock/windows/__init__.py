@@ -1,9 +1,10 @@
-"""Microbatch: a table built by windows of event time, each replaced as a whole, or added once."""
+"""Microbatch: a table built from windows of event time. Each window is replaced as a whole, or added once."""
 
 from penstock.windows.config import WindowSettings
 from penstock.windows.job import Target
-from penstock.windows.meeting import Outcome, Request, WindowRun, WindowRuns
-from penstock.windows.query import FileSelect, Select, TableSelect, column_type
+from penstock.windows.meeting import Request, WindowRun, WindowRuns
+from penstock.windows.query import FileSelect, Select, TableSelect
+from penstock.windows.report import Outcome
 from penstock.windows.source import DatedPath
 from penstock.windows.window import Window
 
@@ -19,5 +20,4 @@ __all__ = [
     "WindowRun",
     "WindowRuns",
     "WindowSettings",
-    "column_type",
 ]

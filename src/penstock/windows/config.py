@@ -1,4 +1,4 @@
-"""The configuration of a microbatch model, validated once, all errors in one message."""
+"""The config of a microbatch model, validated once, with all errors in one message."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from penstock.windows.source import DatedPath
 
 _CHECKS = {key.name: key.check for key in (*keys.WINDOW_KEYS, keys.BY_NAME["on_schema_change"])}
 _REQUIRED = {
-    "event_time": "name the column of the model's time",
-    "batch_size": "it is one of " + ", ".join(keys.SIZES),
-    "begin": "it is a date or a time such as 2026-01-01, where the first window begins",
+    "event_time": "name the column that holds the time of a row",
+    "batch_size": "choose one of " + ", ".join(keys.SIZES),
+    "begin": "give the start of the first window, such as 2026-01-01",
 }
 
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """How a model's windows are cut and written.
+    """The size of a model's windows, and how they are written.
 
     >>> WindowSettings.problems({"event_time": "day", "batch_size": "day", "begin": "2026-01-01", "days_per_batch": 0})
-    ['`days_per_batch` is a whole number of at least 1, not 0']
+    ['`days_per_batch` must be a whole number of at least 1, not 0']
     """
 
     event_time: str
     batch_size: str
     begin: datetime
     delete_before_insert: bool = True
-    """Whether a window's rows replace those that are there; else they are added to them, once."""
+    """Whether a window replaces its rows in the table. If not, each window is added once."""
     skip_to_high_watermark: bool = False
     days_per_batch: int = 1
-    """How many neighbouring windows are one job and one commit."""
+    """How many neighbouring windows make one job and one commit."""
     source_path: str | None = None
     on_schema_change: str = IGNORE
 
@@ -48,18 +48,22 @@ class WindowSettings:
         if "begin" in values and values["begin"] > (now or datetime.now(timezone.utc)):
             found.append(f"`begin` is in the future: {config['begin']}")
         if config.get("skip_to_high_watermark") is True and config.get("delete_before_insert") is False:
-            found.append("`skip_to_high_watermark` has no place with `delete_before_insert: false`: the ledger decides")
+            found.append(
+                "`skip_to_high_watermark` has no effect with `delete_before_insert: false`: the ledger decides"
+            )
         if config.get("source_path") is not None:
             found += DatedPath.problems(config["source_path"])
             if config.get("source_roots"):
-                found.append("`source_path` and `source_roots` exclude each other: the path names the folders")
+                found.append(
+                    "`source_path` and `source_roots` exclude each other: remove `source_roots`, the path names the folders"
+                )
         return found
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], where: str | None = None) -> WindowSettings:
         problems = cls.problems(config)
         if problems:
-            raise PenstockError("The windows are not right: " + "; ".join(problems), where=where)
+            raise PenstockError("Wrong config of windows: " + "; ".join(problems), where=where)
         given = {key: value for key, value in config.items() if value is not None and key in _CHECKS}
         values, _ = checked(given, _CHECKS)
         return cls(**{item.name: values[item.name] for item in fields(cls) if item.name in values})

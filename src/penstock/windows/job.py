@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from typing import Any
 
 from penstock.delta.commit_metrics import CommitMetrics
 from penstock.delta.layout import Layout
-from penstock.delta.table import MARK, Column, Table
-from penstock.errors import CommitConflict, PenstockError
+from penstock.delta.schema_changes import Fitted
+from penstock.delta.table import MARK, Table
+from penstock.errors import PenstockError
 from penstock.lake.folder import LakeFolder
-from penstock.protocol.job import Contract, Job
+from penstock.protocol.job import Contract, Job, Running
 from penstock.protocol.plan import InvalidPlan, new_ledger
-from penstock.protocol.report import Report
 from penstock.protocol.run import run_job
 from penstock.protocol.schema import fit
 from penstock.protocol.state import State
 from penstock.secrets import logger
 from penstock.spark.backend import Backend
-from penstock.spark.internals.transaction import noted, on_sql
+from penstock.spark.commit_settings import noted, on_sql
 from penstock.sql.names import Name
-from penstock.sql.quoting import literal, quote
 from penstock.steps import Step, no_step
-from penstock.windows import bounds
+from penstock.windows.backlog import Backlog
+from penstock.windows.bounds import inside
 from penstock.windows.config import WindowSettings
-from penstock.windows.plan import APPEND, KIND, REPLACE, Known, WindowLedger, WindowPlan
-from penstock.windows.query import Bound, Select
-from penstock.windows.window import NONE, Ranges, Window, floor, packs, span
+from penstock.windows.ledger import Known, WindowLedger
+from penstock.windows.plan import APPEND, KIND, REPLACE, WindowPlan
+from penstock.windows.query import Select
+from penstock.windows.report import WindowReport
+from penstock.windows.rows import Rows, event_column
+from penstock.windows.watermark import may_hold
+from penstock.windows.window import NONE, Ranges, Window, span
 
 log = logger("penstock.windows")
-
-
-def now() -> datetime:
-    return datetime.now(timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class Target:
     name: Name
     settings: WindowSettings
     layout: Layout
-    runner: Backend
+    spark: Backend
     contract: Contract | None = None
-    """Given a SELECT over a window before it is written, raises where its columns are not those that were agreed on."""
+    """Called with the query of a window before its rows are written; raises if its columns break the contract."""
 
     @property
     def location(self) -> str:
@@ -55,9 +54,14 @@ class Target:
 
 
 class WindowJob(Job[WindowPlan]):
-    """Brings windows into one table; one job for each window that arrives. A plan is a pack of windows."""
+    """Brings windows into one table. A plan is a pack of windows; `replace` needs no plan.
+
+    There is one job for each pack that a thread of dbt runs. `whole` is the range of the run that the job is part of.
+    Without rows (`no_rows`), the job only creates the table.
+    """
 
     kind = KIND
+    report: WindowReport
 
     def __init__(
         self,
@@ -69,100 +73,60 @@ class WindowJob(Job[WindowPlan]):
         no_rows: bool = False,
         warn: Callable[[str], None] = log.warning,
     ) -> None:
-        """`whole` is what the run that it is part of is to bring in; without rows, it only makes the table."""
         super().__init__(
             target.lake,
             target.name,
-            target.runner,
+            target.spark,
             target.layout,
-            Report(),
+            WindowReport(),
             warn=warn,
             contract=target.contract,
             step=step,
         )
+        self.ledger = WindowLedger(self.journal)
         self._settings = target.settings
         self._select = select
         self._whole = whole
-        self.ledger = WindowLedger(self.journal)
-        self.written: list[CommitMetrics] = []
-        self.done: list[Window] = []
-        """The windows that came in by this work."""
-        self.committed = False
-        """Whether a plan was run."""
-        self.superseded = False
-        """Whether another run has made the table anew, planned after this one's."""
         self._no_rows = no_rows
-        self._wanted: tuple[Window, ...] | None = None
-        self._limit = whole.end
-        self._empty = NONE
         self._mode = REPLACE if target.settings.delete_before_insert else APPEND
+        self._pack: tuple[Window, ...] = ()
+        """The windows that the table is created from, where windows replace rows."""
+        self._empty = NONE
+        """Windows before these that have no rows."""
+        self._backlog: Backlog | None = None
+        """The windows to add, where windows are added."""
+        self._rows: Rows | None = None
+        """The rows that `prepare` has read, until `run` has written them."""
+        self._running: Running[WindowPlan] | None = None
+        """The plan that was run last, until its outcome is reported."""
 
-    # The three ways in
+    # Two ways by the protocol
 
-    def make(self, windows: tuple[Window, ...], empty: Ranges, *, replace: bool) -> None:
-        """Make the table, or make it anew, out of some windows; not where they hold nothing to make it from.
+    def create(self, windows: tuple[Window, ...], empty: Ranges, *, replace: bool) -> None:
+        """Create or replace the table from some windows; nothing is done if they have no files.
 
-        Where another process has made it meanwhile, nothing is done: `committed` tells. `empty` are windows before these that were found to hold nothing.
+        If another process has created it meanwhile, nothing is done: `report.committed` tells. `empty` are windows
+        before these that have no rows.
         """
-        self._wanted, self._empty = windows, empty
+        self._pack, self._empty = windows, empty
         self._drive(replace=replace)
 
     def append(self, windows: tuple[Window, ...], *, named: bool, replace: bool) -> None:
-        """Add windows that are over and not in yet: those that are named, else all up to the last of these.
+        """Add windows that are not in the table: if `named`, these; otherwise all up to the last of these.
 
-        With `replace` the first of them makes the table anew.
+        With `replace`, the first of them replaces the table.
         """
-        self._limit = windows[-1].end
-        self._wanted = windows if named else None
         known = Known() if replace else self.ledger.read(self.journal.state(check=False))
-        if known.plan is not None and known.plan.mode != APPEND:
-            raise PenstockError(
-                "This table's windows were replaced, not added, so that one that is in might be added again",
-                where=str(self.name),
-                fix="Run once with --full-refresh to change to `delete_before_insert: false`.",
-            )
+        self._check_mode(known, APPEND)
+        self._backlog = Backlog(self._settings, self._whole.start, windows[-1].end, windows if named else None)
         self._drive(replace=replace)
-
-    def replace(self, windows: tuple[Window, ...], state: State) -> None:
-        """Replace the rows of some windows, in one commit, and note that they are in."""
-        window = span(windows)
-        assert state.table is not None
-        known = self.ledger.read(state)
-        if known.plan is not None and known.plan.mode != REPLACE and not known.ranges.holds(window):
-            raise PenstockError(
-                f"This table's windows were added, not replaced, and {window} is not in yet",
-                where=str(self.name),
-                fix="Run once with --full-refresh to change to `delete_before_insert: true`.",
-            )
-        if self._select.is_empty(window) and not self._select.is_settled(window):
-            return  # what its rows are made of is being written just now
-        column = self._event_column(state.table.columns)
-        where = bounds.inside(column.name, column.type, window)
-        note = state.note("window")
-        self.step("write")
-        if self._select.is_empty(window):
-            if may_hold(Table.open(self.location, self.lake.storage_options), column.name, window):
-                self.spark.run(f"delete from {self.name.sql} where {where}", noted(note))
-        else:
-            shape = self._select.shape(window, None if known.plan is None else known.plan.shape)
-            with self._query(window, shape, state) as query:
-                self.spark.replace_where(query, self.lake.get(self.name), where, note)
-        self.step("committed")
-        after = self._tell(note)
-        self.done += windows
-        self.ledger.record(window, state.generation, {"rows": sum(item.rows_inserted for item in self.written)})
-        self.step("recorded")
-        self._summarize(after)
-
-    def is_unclaimed(self, state: State) -> bool:
-        """Whether there is a table that others made, and that has no rows."""
-        if state.table is None or state.mark is not None:
-            return False
-        return Table.open(self.location, self.lake.storage_options).statistics().rows == 0
 
     def _drive(self, *, replace: bool) -> None:
         self.lake.check_writable()
-        run_job(self, replace=replace)
+        try:
+            run_job(self, replace=replace)
+        finally:
+            self._drop_rows()
 
     # The protocol: catch up, plan, prepare, run
 
@@ -170,16 +134,23 @@ class WindowJob(Job[WindowPlan]):
         return WindowPlan.from_bytes(number, data, where)
 
     def catch_up(self, state: State, *, replace: bool) -> None:
-        pass  # the outcome of each window is reported right after its commit, to the thread that waits for it
+        self.report.version = None if state.table is None else state.table.version
+        running, self._running = self._running, None
+        if running is None or state.mark is None or state.mark < running.plan.number:
+            return
+        if state.generation > running.plan.number:
+            self.report.superseded = True
+            return
+        self.report.committed = True
+        self.report.add(running.plan.windows, running.outcome(state))
+        self._summarize(state)
 
     def plan(self, number: int, state: State, *, replace: bool) -> WindowPlan | None:
-        made = replace or state.mark is None
-        if (self._mode == REPLACE or self._no_rows) and not made:
-            return None  # windows that replace carry no mark, but for the one that makes the table
-        known = Known() if made else self.ledger.read(state)
-        before = self._empty if made else known.ranges
-        for windows in self._next(known, made=made):
-            if not made or not self._select.is_empty(span(windows)):
+        created = replace or state.mark is None
+        known = Known() if created else self.ledger.read(state)
+        before = self._empty if created else known.ranges
+        for windows in self._next(known, created=created):
+            if not created or not self._select.is_empty(span(windows)):
                 break
             before = before.with_(windows)
         else:
@@ -187,160 +158,125 @@ class WindowJob(Job[WindowPlan]):
         last = known.plan
         return WindowPlan(
             number=number,
-            generation=number if made else state.generation,
+            generation=number if created else state.generation,
             windows=() if self._no_rows else windows,
             mode=self._mode,
-            replace=made,
+            replace=created,
             before=before,
-            whole=self._whole if made or last is None else last.whole,
-            shape=None if last is None else last.shape,
-            ledger=new_ledger() if made else state.ledger,
+            whole=self._whole if last is None else last.whole,
+            schema=None if last is None else last.schema,
+            ledger=new_ledger() if created else state.ledger,
         )
 
-    def prepare(self, plan: WindowPlan, state: State) -> WindowPlan:
+    def prepare(self, plan: WindowPlan, state: State) -> WindowPlan | None:
         window = self._window_of(plan)
-        plan = replace(plan, shape=self._select.shape(window, plan.shape))
-        if self._contract is not None and not self._select.is_empty(window):
-            with self._bound(window, plan.shape) as bound:
-                self._check_contract(bound.text)
-        return plan
+        plan = replace(plan, schema=self._select.schema(window, plan.schema))
+        if self._select.is_empty(window):
+            return plan
+        rows = self._read(window, plan.schema)
+        if plan.replace:
+            return plan
+        assert state.table is not None
+        self._fit(rows, state)
+        return plan if self.lake.columns(self.name) == state.table.columns else None
 
     def run(self, plan: WindowPlan, state: State) -> InvalidPlan | None:
-        note = state.note(plan.number)
-        window = self._window_of(plan)
+        window, note = self._window_of(plan), state.note(plan.number)
+        self._running = Running(plan, note)
         self.step("write")
-        if not plan.replace and self._select.is_empty(window):
-            self.journal.commit_empty(plan.number, state)
+        if plan.replace:
+            query = self._read(window, plan.schema).new()
+            self.create_table(plan, query if plan.windows else f"select * from (\n{query}\n) where false", note)
+        elif self._select.is_empty(window):
+            self.journal.commit_empty(plan.number, state, note=note)
         else:
-            self._write(plan, window, state, note)
+            rows = self._read(window, plan.schema)
+            query = rows.into(self._fit(rows, state))
+            self.spark.run(f"insert into {self.name.sql} by name\n{query}", on_sql(MARK, plan.number, note))
+        self._drop_rows()
         self.step("committed")
-        after = self._tell(note)
-        if plan.replace and after.generation > plan.number:
-            self.superseded = True
-            raise CommitConflict("the table was made anew by another run, planned after this one")
-        self.committed = True
-        self.done += plan.windows
-        self._summarize(after)
         return None
 
+    # The way without a mark: to replace a window twice does no harm
+
+    def replace(self, windows: tuple[Window, ...], state: State) -> None:
+        """Replace the rows of some windows in one commit, and record that they are in."""
+        window = span(windows)
+        assert state.table is not None
+        known = self.ledger.read(state)
+        if not known.ranges.holds(window):
+            self._check_mode(known, REPLACE)
+        if self._select.is_empty(window) and not self._select.is_settled(window):
+            return  # its files are still being written
+        column = event_column(state.table.columns, self._settings.event_time, str(self.name))
+        where, note = inside(column.name, column.type, window), state.note("window")
+        self.step("write")
+        if not self._select.is_empty(window):
+            rows = self._read(window, self._select.schema(window, None if known.plan is None else known.plan.schema))
+            try:
+                self.spark.replace_where(rows.into(self._fit(rows, state)), self.lake.get(self.name), where, note)
+            finally:
+                self._drop_rows()
+        elif may_hold(Table.open(self.location, self.lake.storage_options), column.name, window):
+            self.spark.run(f"delete from {self.name.sql} where {where}", noted(note))
+        self.step("committed")
+        after = self.journal.state(check=False)
+        self.report.add(windows, None if after.table is None else CommitMetrics.noted(after.table, note))
+        self.ledger.record(window, state.generation, {"rows": self.report.rows})
+        self.step("recorded")
+        self._summarize(after)
+
+    # Planning
+
+    def _next(self, known: Known, *, created: bool) -> Sequence[tuple[Window, ...]]:
+        """The packs that can come in now; each is one commit."""
+        if self._backlog is not None:
+            return self._backlog.packs(known, self._select, replace=created)
+        return [self._pack] if created and not self.report.committed else []
+
     def _window_of(self, plan: WindowPlan) -> Window:
-        """What a plan's query reads. A plan without windows makes the table without rows."""
-        return span(plan.windows or self._wanted or (self._whole,))
+        """The range that a plan's query reads. A plan without windows creates the table without rows."""
+        return span(plan.windows or self._pack or (self._whole,))
 
-    def _next(self, known: Known, *, made: bool) -> Iterator[tuple[Window, ...]]:
-        """The packs that are still to come in, one commit each."""
-        if self._mode == REPLACE or self._no_rows:
-            assert self._wanted is not None
-            if not self.committed:
-                yield self._wanted
+    def _check_mode(self, known: Known, mode: str) -> None:
+        """Reject a table whose windows came in by the other mode: nothing says which of them are in once."""
+        if known.plan is None or known.plan.mode == mode:
             return
-        if self._wanted is not None:
-            missing: Iterable[Window] = [window for window in self._wanted if not known.ranges.holds(window)]
-        else:
-            begin = self._whole.start if made else known.begin or floor(self._settings.begin, self._settings.batch_size)
-            gaps = known.ranges.gaps(Window(begin, max(begin, self._limit)))
-            missing = [window for gap in gaps.windows for window in gap.steps(self._settings.batch_size)]
-        ready = []
-        for window in missing:
-            if window.end > now() or not self._select.is_settled(window):
-                break
-            ready.append(window)
-        yield from packs(ready, self._settings.days_per_batch)
+        was, now = ("replaced", "added") if mode == APPEND else ("added", "replaced")
+        raise PenstockError(
+            f"Windows of this table were {was} until now, and the config says that windows are {now}",
+            where=str(self.name),
+            fix=f"Run once with --full-refresh to change to `delete_before_insert: {str(mode == REPLACE).lower()}`.",
+        )
 
-    # Writing
+    # Reading and writing
 
-    def _write(self, plan: WindowPlan, window: Window, state: State, note: str) -> None:
-        if plan.replace:
-            with self._query(window, plan.shape) as query:
-                query = query if plan.windows else f"select * from (\n{query}\n) where false"
-                self.create_table(plan, query, note)
-            return
-        with self._query(window, plan.shape, state) as query:
-            marks = on_sql(MARK, plan.number, note)
-            self.spark.run(f"insert into {self.name.sql} by name\n{query}", marks)
-
-    @contextmanager
-    def _query(self, window: Window, shape: dict[str, object] | None, state: State | None = None) -> Iterator[str]:
-        """The model over a window, each row's time checked, its columns as the table has them."""
-        with self._bound(window, shape) as bound:
-            self._check_contract(bound.text)
-            yield self._checked(bound, window, state)
-
-    @contextmanager
-    def _bound(self, window: Window, shape: dict[str, object] | None) -> Iterator[Bound]:
-        bound = self._select.over(window, shape)
+    def _read(self, window: Window, schema: dict[str, Any] | None) -> Rows:
+        """The model over a window; its contract is checked before its rows are written."""
+        if self._rows is not None and (self._rows.window, self._rows.schema) == (window, schema):
+            return self._rows
+        self._drop_rows()
+        bound = self._select.over(window, schema)
         try:
-            yield bound
-        finally:
+            columns = self.spark.columns_of(bound.text)
+            self.check_contract(bound.text, columns)
+            time = event_column(columns, self._settings.event_time, str(self.name))
+        except BaseException:
             bound.drop()
+            raise
+        self._rows = Rows(window, schema, bound, columns, time)
+        return self._rows
 
-    def _check_contract(self, text: str) -> None:
-        if self._contract is not None:
-            self.check_contract(text, self.spark.columns_of(text))
+    def _drop_rows(self) -> None:
+        rows, self._rows = self._rows, None
+        if rows is not None:
+            rows.bound.drop()
 
-    def _checked(self, bound: Bound, window: Window, state: State | None) -> str:
-        text, filtered = bound.text, bound.filtered
-        columns = self.spark.columns_of(text)
-        time = self._event_column(columns)
-        here = bounds.inside(time.name, time.type, window)
-        made = {column.name.lower(): quote(column.name) for column in columns}
-        if filtered:
-            # In the list of columns, not in a WHERE: Spark may move a condition below a join that would drop the row.
-            says = literal(f"The model makes a row whose {time.name} lies outside of its window {window}: ")
-            wrong = f"raise_error(concat({says}, coalesce(cast({made[time.name.lower()]} as string), 'null')))"
-            made[time.name.lower()] = f"if({here}, {quote(time.name)}, {wrong})"
-        items = self._fitted(columns, made, state, bound.kept)
-        return f"select {', '.join(items)} from (\n{text}\n)" + ("" if filtered else f" where {here}")
-
-    def _fitted(
-        self, columns: list[Column], made: Mapping[str, str], state: State | None, kept: str | None
-    ) -> list[str]:
-        """Each column's expression, with the table's name and type; without a state the table is a new one."""
-        if state is None:
-            return [f"{made[column.name.lower()]} as {quote(column.name)}" for column in columns]
+    def _fit(self, rows: Rows, state: State) -> list[Fitted]:
+        """The columns that the model fills, after `on_schema_change` was applied to the table."""
         policy, note = self._settings.on_schema_change, state.note("columns")
-        fitting = fit(self.lake, self.name, columns, policy, self.spark, note, self.warn, kept)
-        return [f"{column.value(made[column.name.lower()])} as {quote(column.name)}" for column in fitting]
-
-    def _event_column(self, columns: Iterable[Column]) -> Column:
-        wanted = self._settings.event_time.lower()
-        found = next((column for column in columns if column.name.lower() == wanted), None)
-        if found is None:
-            raise PenstockError(
-                f"`event_time` names {self._settings.event_time}, which the model does not select: it selects "
-                + ", ".join(column.name for column in columns),
-                where=str(self.name),
-                fix="Select that column, or name another.",
-            )
-        return found
-
-    def _tell(self, note: str) -> State:
-        """What the commit did, as the log tells it, and where the table stands after it."""
-        state = self.journal.state(check=False)
-        if state.table is not None and (written := CommitMetrics.noted(state.table, note)) is not None:
-            self.written.append(written)
-        return state
+        return fit(self.lake, self.name, rows.columns, policy, self.spark, note, self.warn, rows.bound.kept)
 
     def _summarize(self, state: State) -> None:
         self.step("summary")
         self.journal.summarize(state, {"windows": self.ledger.read(state).ranges.texts()})
-
-
-def high_watermark(table: Table, column: str) -> datetime | None:
-    """MAX(column), out of the log; None where it does not tell."""
-    extremes = table.extremes(column)
-    moments = [bounds.moment_of(most) for _, most in extremes or ()]
-    known = [moment for moment in moments if moment is not None]
-    return max(known) if known and len(known) == len(moments) else None
-
-
-def may_hold(table: Table, column: str, window: Window) -> bool:
-    """Whether a table may have rows of a window, by its log."""
-    extremes = table.extremes(column)
-    if extremes is None:
-        return True
-    for least, most in extremes:
-        low, high = bounds.moment_of(least), bounds.moment_of(most)
-        if low is None or high is None or (low < window.end and high >= window.start):
-            return True
-    return False

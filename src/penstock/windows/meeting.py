@@ -1,9 +1,9 @@
-"""The windows of one `dbt run` of one model: which are to be done, together with which, and which are not."""
+"""Where dbt's threads meet: which windows of a `dbt run` are run, by which thread, and in which pack."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
@@ -14,29 +14,21 @@ from penstock.protocol.state import State
 from penstock.protocol.warnings import once
 from penstock.secrets import logger
 from penstock.steps import Step, no_step
-from penstock.windows import job as work
-from penstock.windows.job import Target, WindowJob, high_watermark
-from penstock.windows.plan import Known, WindowLedger, WindowPlan
+from penstock.windows.backlog import over
+from penstock.windows.job import Target, WindowJob
+from penstock.windows.ledger import Known, WindowLedger
+from penstock.windows.plan import WindowPlan
 from penstock.windows.query import Select, command_line
+from penstock.windows.report import Outcome
+from penstock.windows.watermark import high_watermark
 from penstock.windows.window import NONE, Window, packs, plain, span
 
 log = logger("penstock.windows")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a window."""
-
-    message: str
-    rows: int = 0
-    files: int = 0
-    bytes: int = 0
-    version: int | None = None
-
-
 @dataclass
 class Pack:
-    """Neighbouring windows that are one job: the first to arrive runs it, the others share its result."""
+    """Neighbouring windows that are one job. The thread of the first to arrive runs it; the others share its result."""
 
     windows: tuple[Window, ...]
     error: BaseException | None = None
@@ -46,6 +38,7 @@ class Pack:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def claim(self, select: Select) -> bool:
+        """Take the pack; False if another thread has taken it."""
         with self._lock:
             mine = not self._claimed
             if mine:
@@ -61,27 +54,27 @@ class Pack:
         self._over.set()
 
     def wait(self) -> None:
-        """Until the thread that has claimed it is done: it closes the pack however it ends, cancelled too."""
+        """Wait for the thread that has claimed the pack. It closes the pack in every case, also when it is cancelled."""
         self._over.wait()
 
 
 @dataclass(frozen=True)
 class Request:
-    """What dbt was asked to run."""
+    """The windows that dbt was asked to run, and how."""
 
     windows: tuple[Window, ...]
-    """In order, from the first to the last."""
+    """In order of time."""
     named: bool = False
     """Whether the user named them, by `--event-time-start` and `--event-time-end`."""
     full_refresh: bool = False
     packed: bool = True
-    """Whether the model's SQL can be had for more than the window that it was compiled for."""
+    """Whether the model's SQL can be used for other windows than the one that it was compiled for."""
     empty: bool = False
     """Whether no rows are wanted (`--empty`)."""
 
 
 class WindowRun:
-    """One run of one model. Its windows arrive one by one, in dbt's threads."""
+    """One run of one model. dbt's threads bring its windows one by one."""
 
     def __init__(self, target: Target, request: Request, *, warn: Callable[[str], None], step: Step = no_step) -> None:
         self._request = request
@@ -90,28 +83,29 @@ class WindowRun:
         self._warn = once(warn)
         self._lock = threading.Lock()
         self._empty = NONE
+        """Windows that were found without rows, before the table was created."""
         self._whole = span(request.windows)
         journal: Journal[WindowPlan] = Journal(target.location, target.lake.storage_options)
         found = target.lake.find(target.name)
-        self._anew = request.full_refresh or (found is not None and found.kind == "view")
-        """Whether the next window to come in replaces the table."""
-        ledger, state = WindowLedger(journal), journal.state(check=not self._anew)
-        known = Known() if self._anew else ledger.read(state)
+        self._refresh = request.full_refresh or (found is not None and found.kind == "view")
+        """Whether the next window replaces the table."""
+        ledger, state = WindowLedger(journal), journal.state(check=not self._refresh)
+        known = Known() if self._refresh else ledger.read(state)
         self._known = known.ranges
-        self._refused = self._windows_in(known)
+        self._rejected = self._windows_in(known)
         self._skipped = set() if state.table is None else self._windows_below_watermark(target)
-        left = [window for window in request.windows if window not in self._skipped and window not in self._refused]
+        left = [window for window in request.windows if window not in self._skipped and window not in self._rejected]
         most = self._settings.days_per_batch if request.packed else 1
         self._packs = [Pack(windows) for windows in packs(left, most)]
         if self._settings.days_per_batch > 1 and not request.packed:
-            warn(f"{target.name} reads `model.batch`, so its windows are not packed: each is a job of its own")
-        if not self._anew and not request.empty:
+            warn(f"{target.name} reads `model.batch`, so its windows are not packed: each window is one job")
+        if not self._refresh and not request.empty:
             ledger.tidy(state)
             self._warn_of_holes(target, known, warn)
 
     @property
     def packed(self) -> bool:
-        """Whether the model's SQL can be had for more than the window that it was compiled for."""
+        """Whether the model's SQL can be used for other windows than the one that it was compiled for."""
         return self._request.packed
 
     @property
@@ -119,17 +113,20 @@ class WindowRun:
         return not self._settings.delete_before_insert
 
     def needs_spark(self, window: Window) -> bool:
-        """Whether a window that arrives now would be run, as far as that can be told."""
+        """Whether a window that arrives now will be run, as far as it is known without a JVM."""
         pack = self._pack_of(window)
         return pack is not None and not pack.claimed and not (self._appends and self._known.holds(window))
 
     def run(self, window: Window, target: Target, select: Select) -> Outcome:
-        """Bring a window in, or tell why not."""
-        if window in self._refused:
+        """Bring a window in with its pack, or share the result of the thread that does.
+
+        An error if the window is already in and would be added twice, or if its pack failed.
+        """
+        if window in self._rejected:
             raise PenstockError(
-                f"The window {window} is in already, and would be in twice",
+                f"The window {window} is in already, and would be added a second time",
                 where=str(target.name),
-                fix=f"To replace it, set `delete_before_insert: true` for one run with {command_line(window)}.",
+                fix=f"To replace its rows, set `delete_before_insert: true` for one run with {command_line(window)}.",
             )
         if window in self._skipped:
             return Outcome("OK skipped: it ends at or before the high watermark")
@@ -148,14 +145,14 @@ class WindowRun:
     def _shared(self, pack: Pack, window: Window, target: Target, select: Select) -> Outcome:
         pack.wait()
         if pack.error is not None:
-            raise PenstockError(f"It was to come in with {span(pack.windows)}, which failed: {pack.error}")
+            raise PenstockError(f"{window} is in the pack {span(pack.windows)}, which failed: {pack.error}")
         assert pack.select is not None
         if select.same_as(pack.select):
             return Outcome(f"OK with {span(pack.windows)}")
-        # Its SQL is its own in a way that was not foreseen: what its pack has brought in is not what it selects.
+        # The SQL of this window differs from that of its pack: the pack brought in other rows than this window selects.
         if self._appends:
             raise PenstockError(
-                f"The model's SQL for {window} is not that of the other windows of its pack",
+                f"The model's SQL for {window} differs from the SQL of the other windows of its pack",
                 where=str(target.name),
                 fix="Set `days_per_batch: 1`, and run once with --full-refresh.",
             )
@@ -163,47 +160,53 @@ class WindowRun:
 
     def _bring(self, windows: tuple[Window, ...], target: Target, select: Select) -> Outcome:
         job = WindowJob(target, select, self._whole, self._step, no_rows=self._request.empty, warn=self._warn)
-        state = job.journal.state(check=not self._anew)
+        state = job.journal.state(check=not self._refresh)
         with self._alone(state):
-            if self._request.empty and not self._anew and state.table is not None:
+            if self._request.empty and not self._refresh and state.table is not None:
                 return Outcome("OK left as it is")
             if self._appends and not self._request.empty:
                 return self._append(windows, job)
-            if self._anew or state.table is None or job.is_unclaimed(state):
-                return self._make(windows, job)
+            if self._refresh or state.table is None or self._is_empty_table_of_others(target, state):
+                return self._create(windows, job)
             job.replace(windows, state)
-        return _outcome(job, windows) if job.written else Outcome("OK no files")
+        return job.report.outcome(windows) if job.report.commits else Outcome("OK no files")
 
     def _alone(self, state: State) -> AbstractContextManager[object]:
-        """Windows that are partitions commit side by side; others would only lose against each other."""
+        """A lock for windows that would conflict; windows that are partitions of the table commit side by side."""
         partitions = [] if state.table is None else [column.lower() for column in state.table.partition_columns]
         event_time = self._settings.event_time.lower()
-        side_by_side = event_time in partitions and not self._anew and not self._appends
+        side_by_side = event_time in partitions and not self._refresh and not self._appends
         return nullcontext() if side_by_side else self._lock
 
-    def _make(self, windows: tuple[Window, ...], job: WindowJob) -> Outcome:
-        job.make(windows, self._empty, replace=self._anew)
-        if not job.committed and not self._made_by_another(job):
+    def _create(self, windows: tuple[Window, ...], job: WindowJob) -> Outcome:
+        job.create(windows, self._empty, replace=self._refresh)
+        if not job.report.committed and not self._created_by_another(job):
             self._empty = self._empty.with_(windows)
             return Outcome("OK no files")
-        self._anew = False
-        left = tuple(window for window in windows if window not in job.done)
+        self._refresh = False
+        left = tuple(window for window in windows if window not in job.report.windows)
         if left and not self._request.empty:
-            # What was made was the plan of another run, or of one that was killed.
+            # The plan that created the table was another run's.
             job.replace(left, job.journal.state())
-        return _outcome(job, windows)
+        return job.report.outcome(windows)
 
-    def _made_by_another(self, job: WindowJob) -> bool:
-        """Whether the table is there although this run has not made it."""
-        return job.superseded or (not self._anew and job.journal.state(check=False).mark is not None)
+    def _created_by_another(self, job: WindowJob) -> bool:
+        """Whether the table is there although this run has not created it."""
+        return job.report.superseded or (not self._refresh and job.journal.state(check=False).mark is not None)
 
     def _append(self, windows: tuple[Window, ...], job: WindowJob) -> Outcome:
-        over = [window for window in windows if window.end <= work.now()]
-        if not over:
+        ended = over(windows)
+        if not ended:
             return Outcome(f"OK waits until {plain(windows[0].end)}, when it is over")
-        job.append(tuple(over), named=self._request.named, replace=self._anew)
-        self._anew = self._anew and not job.committed
-        return _outcome(job, windows) if job.done else Outcome("OK nothing new")
+        job.append(ended, named=self._request.named, replace=self._refresh)
+        self._refresh = self._refresh and not job.report.committed
+        return job.report.outcome(windows) if job.report.windows else Outcome("OK nothing new")
+
+    @staticmethod
+    def _is_empty_table_of_others(target: Target, state: State) -> bool:
+        if state.table is None or state.mark is not None:
+            return False
+        return Table.open(target.location, target.lake.storage_options).statistics().rows == 0
 
     def _pack_of(self, window: Window) -> Pack | None:
         return next((pack for pack in self._packs if window in pack.windows), None)
@@ -214,18 +217,18 @@ class WindowRun:
         return {window for window in self._request.windows if known.ranges.touches(window)}
 
     def _windows_below_watermark(self, target: Target) -> set[Window]:
-        if not self._settings.skip_to_high_watermark or self._request.named or self._anew:
+        if not self._settings.skip_to_high_watermark or self._request.named or self._refresh:
             return set()
         table = Table.open(target.location, target.lake.storage_options)
         reached = high_watermark(table, self._settings.event_time)
         if reached is None:
-            log.info("%s: its log does not tell its high watermark, so no window is skipped", table.location)
+            log.info("%s: the Delta log has no statistics of the event time, so no window is skipped", table.location)
             return set()
         return {window for window in self._request.windows if window.end <= reached}
 
     def _warn_of_holes(self, target: Target, known: Known, warn: Callable[[str], None]) -> None:
         if self._appends:
-            return  # what is missing is brought in first
+            return  # missing windows are added first
         for hole in known.holes(self._request.windows).windows:
             warn(
                 f"{target.name} was never built for {hole}, and `lookback` does not reach that far: "
@@ -234,7 +237,7 @@ class WindowRun:
 
 
 class WindowRuns:
-    """The runs of one dbt invocation, by model: the first window of a model to arrive begins its run."""
+    """The runs of one dbt invocation, by model. The first window of a model to arrive begins its run."""
 
     def __init__(self) -> None:
         self._runs: dict[str, WindowRun] = {}
@@ -245,15 +248,3 @@ class WindowRuns:
             if model not in self._runs:
                 self._runs[model] = begin()
             return self._runs[model]
-
-
-def _outcome(job: WindowJob, windows: Sequence[Window]) -> Outcome:
-    rows = sum(written.rows_inserted for written in job.written)
-    with_others = f" of {span(job.done)}" if len(job.done) > 1 or tuple(job.done) != tuple(windows) else ""
-    return Outcome(
-        f"OK {rows:,} rows{with_others}",
-        rows,
-        sum(written.files for written in job.written),
-        sum(written.bytes for written in job.written),
-        max((written.version for written in job.written), default=None),
-    )

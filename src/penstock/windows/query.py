@@ -1,9 +1,8 @@
-"""A model's SELECT over one window: over tables, whose filters dbt has put in, or over files, where we put it in."""
+"""A model's SELECT over one window: over tables, which dbt has filtered, or over files, which are filtered here."""
 
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -16,65 +15,66 @@ import pyarrow.compute as pc
 from penstock.config.keys import SIZES
 from penstock.delta.schema_changes import IGNORE
 from penstock.errors import NotFound, PenstockError
-from penstock.files import FileSource, Listings, Model
-from penstock.files.reading import rescue
-from penstock.files.reading.frame import Frames, Shape, format_of
+from penstock.files import FileQuery, FileSource, Listings
+from penstock.files.reading import rescued as rescued_column
+from penstock.files.reading.options import format_of, read_options
 from penstock.files.source import matching
+from penstock.spark.reading.file_schema import FileSchema
 from penstock.sql import quoting
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 from penstock.sql.names import Name
-from penstock.windows import bounds
+from penstock.windows import bounds, filters
 from penstock.windows.config import WindowSettings
 from penstock.windows.source import DATE, Dated, DatedPath, refuse_missing
 from penstock.windows.window import Window, after, floor, plain
 
 if TYPE_CHECKING:
     from penstock.lake.folder import LakeFolder
-    from penstock.spark.backend import Backend, DataFrame
+    from penstock.spark.backend import Backend, DataFrame, Frames
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A SELECT that reads one window."""
+    """A SELECT over one window."""
 
     text: str
     filtered: bool
-    """Whether what it reads is the window's alone; else what it makes is to be filtered."""
+    """Whether its inputs are filtered by the window. If not, its rows are."""
     drop: Callable[[], None] = lambda: None
-    """Forget what was made for it in the session."""
+    """Drops the temporary view that the SELECT reads."""
     kept: str | None = None
-    """A column that the table gets whatever `on_schema_change` says: what does not fit its columns is in it."""
+    """A column that the table gets with any `on_schema_change`: the rescued data."""
 
 
 class Select(Protocol):
-    """What a model selects, for any window."""
+    """A model's SELECT for any window."""
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
-        """What the window's files are read as; None for tables, and where there is no file to tell."""
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The format and columns that a window's files are read with; None for tables, and if no file is known."""
 
     def is_empty(self, window: Window) -> bool:
-        """Whether a window is known to hold nothing, without a JVM."""
+        """Whether a window is known to have no rows. No JVM starts."""
 
     def is_settled(self, window: Window) -> bool:
-        """Whether nothing of a window is still being written."""
+        """Whether no file of a window is still being written."""
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound: ...
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound: ...
 
     def same_as(self, other: Select) -> bool:
-        """Whether another window's text differs by nothing but its window."""
+        """Whether the text for another window is the same except for the window."""
 
 
 class TableSelect:
-    """A SELECT over tables, as dbt has compiled it for one window."""
+    """A SELECT over tables that dbt compiled for one window."""
 
     def __init__(self, lake: LakeFolder, text: str, window: Window, *, fixed: bool) -> None:
-        """`fixed` is a text that is right for its own window alone."""
+        """`fixed`: the text can be used for this window only."""
         self._lake = lake
         self._text = text
         self._window = window
         self._fixed = fixed
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
 
     def is_empty(self, window: Window) -> bool:
@@ -83,26 +83,25 @@ class TableSelect:
     def is_settled(self, window: Window) -> bool:
         return True
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
-        filtered = bounds.is_filtered(self._text)
-        if self._fixed:
-            if window != self._window:
-                raise PenstockError(
-                    f"The model reads `model.batch`, so that its SQL for {self._window} can't be used for {window}",
-                    fix=f"Run it with {command_line(window)} first.",
-                )
-            return Bound(self._text, filtered)
-        return Bound(bounds.rebound(self._text, window, self._type_of), filtered)
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
+        if self._fixed and window != self._window:
+            raise PenstockError(
+                f"The model reads `model.batch`, so its SQL for {self._window} can't be used for {window}",
+                fix=f"Run it with {command_line(window)} first.",
+            )
+
+        def render(found: filters.Filter) -> str:
+            wanted = found if self._fixed else found.within(window)
+            return wanted.sql(_type_of(self._lake, found.relation, found.column))
+
+        return Bound(filters.rendered(self._text, render), filters.is_filtered(self._text))
 
     def same_as(self, other: Select) -> bool:
         return isinstance(other, TableSelect) and self._plain == other._plain
 
     @cached_property
     def _plain(self) -> str:
-        return bounds.rebound(self._text, None, self._type_of)
-
-    def _type_of(self, relation: str, column: str) -> str | None:
-        return column_type(self._lake, relation, column)
+        return filters.without_windows(self._text)
 
 
 class FileSelect:
@@ -112,7 +111,7 @@ class FileSelect:
         self,
         lake: LakeFolder,
         runner: Backend,
-        model: Model,
+        model: FileQuery,
         source: FileSource,
         path: DatedPath | None,
         settings: WindowSettings,
@@ -126,22 +125,22 @@ class FileSelect:
         self._settings = settings
         self._event_time = settings.event_time.lower()
         self._listings = listings
-        # Folders that are no longer than a window hold nothing but its rows.
+        # The files of a folder are all in one window if the folder's date is not longer than a window.
         self._folders_are_windows = path is not None and SIZES.index(path.unit) <= SIZES.index(settings.batch_size)
         words = {token.text.lower() for token in sql.tokens(model.text)}
         self._with_date = path is not None and (DATE in words or self._event_time == DATE)
 
-    def shape(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
+    def schema(self, window: Window, known: dict[str, Any] | None) -> dict[str, Any] | None:
         paths = self._paths(self._files(window))
         if not paths:
             return known
         format = (known or {}).get("format") or format_of(paths, self._source)
         frames = self._frames(format)
-        before = None if known is None else Shape(known["schema"], tuple(known["folders"]))
-        shape = frames.given() or before
-        if shape is None or (frames.given() is None and self._source.on_schema_change != IGNORE):
+        before = None if known is None else FileSchema(known["schema"], tuple(known["folders"]))
+        shape = frames.declared() or before
+        if shape is None or (frames.declared() is None and self._source.on_schema_change != IGNORE):
             shape = frames.infer(paths, before)
-        return {"format": format, "schema": shape.schema, "folders": list(shape.folders)}
+        return {"format": format, "schema": shape.struct, "folders": list(shape.folders)}
 
     def is_empty(self, window: Window) -> bool:
         return not self._paths(self._files(window))
@@ -149,24 +148,25 @@ class FileSelect:
     def is_settled(self, window: Window) -> bool:
         return not any(pc.any(self._young(dated.files)).as_py() for dated in self._listed(window))
 
-    def over(self, window: Window, shape: dict[str, Any] | None) -> Bound:
-        assert shape is not None
-        frames = self._frames(shape["format"])
-        read = Shape(shape["schema"], tuple(shape["folders"]))
+    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
+        assert schema is not None
+        frames = self._frames(schema["format"])
+        read = FileSchema(schema["schema"], tuple(schema["folders"]))
         frame = self._frame(frames, read, self._files(window))
         found = next((field for field in frame.schema.fields if field.name.lower() == self._event_time), None)
         filtered, rescued = self._folders_are_windows, self._source.rescued_data_column
         if found is not None and not filtered:
             inside = bounds.inside(found.name, found.dataType.simpleString(), window)
-            frame = frame.where(inside if rescued is None else rescue.placed(inside, found.name, rescued))
+            frame = frame.where(
+                inside if rescued is None else rescued_column.inside_or_raise(inside, found.name, rescued)
+            )
             filtered = True
-        view = f"penstock_data_{uuid.uuid4().hex}"
-        frame.createOrReplaceTempView(view)
+        view = frames.as_view(frame)
         text = self._model.bind(view)
         columns = [column.name for column in self._runner.columns_of(text)]
         text = self._model.once(text, columns) or text
         try:
-            rescue.check_selected(rescued, columns, ", ".join(self._source.source_roots))
+            rescued_column.check_selected(rescued, columns, ", ".join(self._source.source_roots))
         except PenstockError:
             self._forget(view)
             raise
@@ -176,39 +176,37 @@ class FileSelect:
         self._runner.drop_view(view)
 
     def preview(self) -> str:
-        """A query that reads like the model does, over the newest window that has files, and brings nothing in."""
+        """The model's query over the newest window that has files; nothing is ingested."""
         begin, size = self._settings.begin, self._settings.batch_size
         whole = Window(floor(begin, size), after(datetime.now(timezone.utc), size))
         for window in reversed(list(whole.steps(size))):
             if not self.is_empty(window):
-                return self.over(window, self.shape(window, None)).text
+                return self.over(window, self.schema(window, None)).text
         raise PenstockError(
-            "There is no file yet that would show the columns of @data",
+            "There is no file yet, so the columns of @data are not known",
             where=None if self._path is None else self._path.text,
-            fix="Let a file land, or correct `source_path` or `begin`.",
+            fix="Put a file there, or correct `source_path` or `begin`.",
         )
 
     def same_as(self, other: Select) -> bool:
         return isinstance(other, FileSelect) and self._model.text == other._model.text
 
-    def _frame(self, frames: Frames, shape: Shape, dated: list[Dated]) -> DataFrame:
+    def _frame(self, frames: Frames, shape: FileSchema, dated: list[Dated]) -> DataFrame:
         if not self._with_date or not dated:
-            return frames.frame(self._paths(dated), shape, self._model.virtual)
-        from pyspark.sql import functions as F
-
+            return frames.rows(self._paths(dated), shape, self._model.virtual)
         assert self._path is not None
         parts = []
         for item in dated:
             text = item.moment.strftime("%Y-%m-%d" if self._path.type == "date" else "%Y-%m-%d %H:%M:%S+00:00")
-            value = F.lit(text).cast(self._path.type)
-            parts.append(frames.frame(self._paths([item]), shape, self._model.virtual).withColumn(DATE, value))
+            rows = frames.rows(self._paths([item]), shape, self._model.virtual)
+            parts.append(frames.with_literal(rows, DATE, text, self._path.type))
         return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
 
     def _frames(self, format: str) -> Frames:
-        return Frames(self._runner, self._source, format)
+        return self._runner.frames(read_options(self._source, format))
 
     def _files(self, window: Window) -> list[Dated]:
-        """What there is to read: neither empty files nor those that may still be written."""
+        """The files to read: without empty files and files that may still be written."""
         found = []
         for dated in self._listed(window):
             kept = dated.files.filter(pc.and_(pc.invert(self._young(dated.files)), pc.greater(dated.files["size"], 0)))
@@ -237,8 +235,8 @@ class FileSelect:
         return sorted(path for item in dated for path in item.files["path"].to_pylist())
 
 
-def column_type(lake: LakeFolder, relation: str, column: str) -> str | None:
-    """The type of a relation's column, where that can be told without a JVM."""
+def _type_of(lake: LakeFolder, relation: str, column: str) -> str | None:
+    """The type of a relation's column; None where it is not known without a JVM."""
     try:
         name = Name.parse(relation)
         found = lake.find(name)

@@ -1,4 +1,4 @@
-"""A path with date tokens (`landing/%Y/%m/%d/*.parquet`): the folders of a window, and no others, are listed."""
+"""A path with date tokens (`landing/%Y/%m/%d/*.parquet`): only the folders of a window are listed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.storage import is_uri
 from penstock.windows.window import Window, floor
 
 DATE = "_date"
-"""The column of `@data` that holds the date in a file's path."""
+"""The column of `@data` with the date from a file's path."""
 _TOKENS = {"Y": "year", "m": "month", "d": "day", "j": "day", "H": "hour"}
 _TOKEN = re.compile(r"%(.?)")
 _GLOB = re.compile(r"[*?\[]")
@@ -37,7 +37,7 @@ class Dated:
 
 @dataclass(frozen=True)
 class DatedPath:
-    """A path in which `%Y`, `%m`, `%d`, `%j` and `%H` stand for a date's parts, and `*` for any name.
+    """A path in which `%Y`, `%m`, `%d`, `%j` and `%H` stand for the parts of a date, and `*` for any name.
 
     >>> path = DatedPath("/landing/%Y/%m/%d/*.parquet")
     >>> path.root, path.unit
@@ -65,29 +65,29 @@ class DatedPath:
         if "H" in tokens and "j" in tokens:
             lacks = [item for item in lacks if not item.startswith("%H")]
         if "Y" not in tokens:
-            return [f"`source_path` names no date: it lacks %Y ({text})"]
+            return [f"`source_path` has no date: it lacks %Y ({text})"]
         if lacks:
             return [f"`source_path` has {', '.join(lacks)}"]
         try:
             _matcher(_TOKEN.sub("0", text))
         except re.error as error:
-            return [f"`source_path` has a range that is none ({error.msg}): {text}"]
+            return [f"`source_path` has an invalid pattern ({error.msg}): {text}"]
         return []
 
     @property
     def unit(self) -> str:
-        """The smallest part of a date that the path names."""
+        """The smallest part of a date in the path: hour, day, month or year."""
         units = [_TOKENS[token] for token in _TOKEN.findall(self.text)]
         return next(unit for unit in ("hour", "day", "month", "year") if unit in units)
 
     @property
     def root(self) -> str:
-        """The folder above the first part that changes."""
+        """The folder above the first part of the path that varies."""
         return "/".join(self.text.split("/")[: self._fixed]) or ("/" if self.text.startswith("/") else ".")
 
     @cached_property
     def _fixed(self) -> int:
-        """How many parts never change. A folder that is there by its name, such as `landing [1]`, is no pattern."""
+        """How many parts of the path are fixed. If a folder named `landing [1]` exists, its name is not a pattern."""
         parts = self.text.split("/")
         for index, part in enumerate(parts):
             if "%" in part:
@@ -101,8 +101,8 @@ class DatedPath:
         """The type of `_date`."""
         return "timestamp" if self.unit == "hour" else "date"
 
-    def places(self, window: Window) -> Iterator[tuple[datetime, str, str]]:
-        """Each date of a window, with the folder to list and the pattern of what is wanted below it."""
+    def folders(self, window: Window) -> Iterator[tuple[datetime, str, str]]:
+        """Each date of a window, with the folder to list and the pattern of the files below it."""
         whole = Window(floor(window.start, self.unit), window.end)
         for step in whole.steps(self.unit):
             parts = step.start.strftime(self.text).split("/")
@@ -111,13 +111,13 @@ class DatedPath:
             yield step.start, "/".join(parts[:fixed]), "/".join(parts[fixed:])
 
     def files(self, window: Window, listings: Listings) -> list[Dated]:
-        """The files of a window, by their date; a folder that is not there has none.
+        """The files of a window, by their date; a missing folder has no files.
 
-        A path whose fixed part is not there at all, or on an object store has no object, is an error: else a mistyped
-        prefix would look like windows without rows, and the rows that are there would be deleted.
+        An error if the fixed part of the path is missing, or has no object on an object store. Otherwise a mistyped
+        prefix would look like windows without rows, and the rows in the table would be deleted.
         """
         found = []
-        for moment, folder, pattern in self.places(window):
+        for moment, folder, pattern in self.folders(window):
             try:
                 listed = listings.of([folder])
             except NotFound:
@@ -136,17 +136,17 @@ class DatedPath:
 
 
 def refuse_missing(root: str, listings: Listings, key: str) -> None:
-    """Refuse to take a root for empty that is not there: an object store lists a mistyped prefix as nothing."""
+    """Reject a root without any file: an object store lists a mistyped prefix as empty."""
     if not listings.has_root(root):
         raise NotFound(
-            "There is no object below this prefix, so a window's rows would be deleted",
+            "There is no object below this prefix, so the rows of the window would be deleted",
             where=root,
-            fix=f"Correct `{key}`, or put a file there; to remove rows, delete them from the table.",
+            fix=f"Correct `{key}`, or put a file there. To remove rows, delete them from the table.",
         )
 
 
 def _matcher(pattern: str) -> re.Pattern[str]:
-    """`*` and `?` stay within a name, `**/` goes below."""
+    """A glob as a regular expression: `*` and `?` match within a name, `**/` matches folders."""
 
     def translate(found: re.Match[str]) -> str:
         piece = found.group()

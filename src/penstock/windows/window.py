@@ -1,4 +1,4 @@
-"""A window of event time, and what is reckoned with windows: sizes, packs, and the ranges that a ledger holds."""
+"""A window of event time, its sizes, packs of windows, and sets of windows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import pairwise
 
 
 def utc(moment: datetime) -> datetime:
-    """dbt's windows are in UTC; a time without a zone is meant so."""
+    """The time in UTC. A time without a zone is in UTC, as dbt's windows are."""
     return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
 
 
 def floor(moment: datetime, size: str) -> datetime:
-    """The start of the hour, day, month or year that a moment is in."""
+    """The start of the hour, day, month or year that holds a moment."""
     moment = utc(moment)
     moment = moment.replace(minute=0, second=0, microsecond=0)
     if size != "hour":
@@ -25,7 +25,7 @@ def floor(moment: datetime, size: str) -> datetime:
 
 
 def after(moment: datetime, size: str) -> datetime:
-    """The start of the next one.
+    """The start of the next hour, day, month or year.
 
     >>> after(datetime(2026, 12, 31, 23, tzinfo=timezone.utc), "month").isoformat()
     '2027-01-01T00:00:00+00:00'
@@ -38,7 +38,7 @@ def after(moment: datetime, size: str) -> datetime:
 
 @dataclass(frozen=True, order=True)
 class Window:
-    """From `start`, up to and without `end`; in UTC.
+    """A range of event time, in UTC: from `start`, up to and without `end`.
 
     >>> print(Window.of("2026-04-01", "2026-04-02"))
     2026-04-01 … 2026-04-02
@@ -49,7 +49,7 @@ class Window:
 
     @classmethod
     def of(cls, start: datetime | str, end: datetime | str) -> Window:
-        """Out of times, or of their ISO texts."""
+        """A window from two times, or from their ISO texts."""
         moments = (datetime.fromisoformat(item) if isinstance(item, str) else item for item in (start, end))
         return cls(*map(utc, moments))
 
@@ -57,10 +57,11 @@ class Window:
         return f"{plain(self.start)} … {plain(self.end)}"
 
     def texts(self) -> list[str]:
+        """The two times in ISO format, as plans hold them."""
         return [self.start.isoformat(), self.end.isoformat()]
 
     def steps(self, size: str) -> Iterator[Window]:
-        """The windows of a size that lie in it, the last cut where it ends."""
+        """The windows of a size within this range; the last one ends with the range."""
         start = self.start
         while start < self.end:
             end = min(after(start, size), self.end)
@@ -69,17 +70,17 @@ class Window:
 
 
 def plain(moment: datetime) -> str:
-    """A moment as dbt's `--event-time-start` takes it."""
+    """A time in the format of dbt's `--event-time-start`."""
     return moment.strftime("%Y-%m-%d" if moment == floor(moment, "day") else "%Y-%m-%dT%H:%M:%S")
 
 
 def span(windows: Sequence[Window]) -> Window:
-    """From the first's start to the last's end."""
+    """The range from the first window's start to the last one's end."""
     return Window(windows[0].start, windows[-1].end)
 
 
 def packs(windows: Iterable[Window], most: int) -> list[tuple[Window, ...]]:
-    """Neighbours together, up to so many.
+    """Windows in packs of at most `most` neighbours.
 
     >>> days = [Window.of(f"2026-04-0{day}", f"2026-04-0{day + 1}") for day in (1, 2, 3, 5)]
     >>> [len(pack) for pack in packs(days, 2)]
@@ -96,7 +97,7 @@ def packs(windows: Iterable[Window], most: int) -> list[tuple[Window, ...]]:
 
 @dataclass(frozen=True)
 class Ranges:
-    """A set of moments as windows that do not touch, in order."""
+    """A set of windows, merged and in order."""
 
     windows: tuple[Window, ...] = ()
 
@@ -117,18 +118,19 @@ class Ranges:
         return cls(tuple(merged))
 
     def with_(self, windows: Iterable[Window]) -> Ranges:
+        """This set with more windows."""
         return Ranges.of([*self.windows, *windows])
 
     def holds(self, window: Window) -> bool:
-        """Whether all of a window is in."""
+        """Whether the whole window is in the set."""
         return any(known.start <= window.start and window.end <= known.end for known in self.windows)
 
     def touches(self, window: Window) -> bool:
-        """Whether any of a window is in."""
+        """Whether a part of the window is in the set."""
         return any(known.start < window.end and window.start < known.end for known in self.windows)
 
     def gaps(self, whole: Window) -> Ranges:
-        """What of a range is not in."""
+        """The parts of a range that are not in the set."""
         inside = [known for known in self.windows if known.start < whole.end and whole.start < known.end]
         edges = [Window(whole.start, whole.start), *inside, Window(whole.end, whole.end)]
         return Ranges.of(Window(left.end, right.start) for left, right in pairwise(edges))

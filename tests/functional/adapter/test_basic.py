@@ -26,7 +26,7 @@ from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnect
 from dbt.tests.util import AnyInteger, AnyStringWith
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
-from dbt.adapters.penstock.catalog import _STATISTICS
+from dbt.adapters.penstock.docs_catalog import _STATISTICS
 
 
 class TestAdapterMethod(BaseAdapterMethod):

@@ -226,7 +226,7 @@ def test_other_columns_without_other_rows(a):
     assert [column.name for column in a.log().columns] == ["id", "name", "g", "extra", "another", "loud"]
     version = a.log().version
     assert a.merge(more, **options).version == version
-    with pytest.raises(PenstockError, match=r"columns are not the table's .*missing: loud"):
+    with pytest.raises(PenstockError, match=r"columns differ from the table's columns .*missing: loud"):
         a.merge(everything, on_schema_change="fail")
     a.merge(everything, on_schema_change="sync_all_columns")
     a.check(everything)
@@ -491,7 +491,7 @@ def test_a_target_restored_and_a_target_changed_by_others(a):
     a.sql("insert into {s}.target values (77, 'alien')")
     a.sql("insert overwrite {s}.target values (78, 'alien')")
     a.sql("update {s}.a set name = 'z' where id = 2")
-    no_change(a, "overwritten by something else in version 5.*RESTORE it to version 4")
+    no_change(a, "overwritten by another writer in version 5.*RESTORE the table to version 4")
     a.sql("restore table {s}.target to version as of 4")
     (warning,) = a.merge(PLAIN).warnings
     assert "was changed by others: WRITE (version 4), WRITE (version 5); --full-refresh" in warning

@@ -6,6 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 
@@ -217,7 +218,7 @@ class History:
         if "extra" in {column.name for column in self.world.log(table).columns}:
             self.added.add(table)
 
-    _acts: dict[str, tuple[int, Callable[[History, str], None]]] = {
+    _acts: ClassVar[dict[str, tuple[int, Callable[[History, str], None]]]] = {
         "insert": (6, insert), "update": (6, update), "delete": (4, delete), "merge": (3, merge),
         "overwrite": (2, overwrite), "swap": (2, swap_keys), "move": (3, move_keys), "column": (1, add_column),
         "optimize": (1, optimize), "properties": (1, properties), "replace": (1, replace), "retype": (1, retype),

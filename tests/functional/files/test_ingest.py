@@ -258,7 +258,7 @@ def test_a_full_refresh_without_files_says_that_nothing_changed(landing):
     path.unlink()
     report = landing.ingest(full_refresh=True)
     assert report.nothing_new
-    assert any("no file to make it anew from" in warning for warning in report.warnings)
+    assert any("no file to build it from" in warning for warning in report.warnings)
     assert landing.rows() == [(1,)]
 
 

@@ -113,7 +113,7 @@ def test_what_spark_cannot_infer_by_an_odd_name_is_said(landing):
 def test_other_files_than_those_of_the_plan_are_an_error(landing, monkeypatch):
     land(landing.root, "json", ["a", "[b]", "b"])
     landing.ingest(source_patterns=["a"])
-    monkeypatch.setattr("penstock.files.reading.frame._escaped", lambda path: path)
+    monkeypatch.setattr("penstock.spark.reading.groups.escaped", lambda path: path)
     with pytest.raises(PenstockError, match=r"/b\.json more often than asked and \S*/\[b\]\.json not at all"):
         landing.ingest()
     assert landing.rows() == [(0,)]
@@ -124,7 +124,7 @@ def test_other_files_than_those_of_the_plan_are_an_error(landing, monkeypatch):
 
 def test_files_that_are_read_twice_are_an_error(landing, monkeypatch):
     land(landing.root, "json", ["a", "[b]"])
-    monkeypatch.setattr("penstock.files.reading.frame._Group.is_escaped", False)
+    monkeypatch.setattr("penstock.spark.reading.groups.FileGroup.is_escaped", False)
     with pytest.raises(PenstockError, match=r"a\.json more often than asked"):
         landing.ingest(source_columns=[{"name": "id", "type": "bigint"}])
     assert landing.lake.find(Name.parse(landing.name)) is None
@@ -158,11 +158,11 @@ def test_a_window_of_odd_names_is_read_once(landing, columns):
     path = DatedPath(f"{landing.root}/r[1]/%Y/%m/%d/*.json")
     source = files.FileSource.from_mapping({"source_roots": [path.root], "safety_buffer_seconds": 0})
     settings = WindowSettings.from_config({"event_time": "_date", "batch_size": "day", "begin": "2026-04-01"})
-    model = files.Model.read(f"select {columns} from @data")
+    model = files.FileQuery.read(f"select {columns} from @data")
     lake = landing.lake
     select = FileSelect(lake, lake.runner, model, source, path, settings, files.Listings())
     window = Window.of("2026-04-01", "2026-04-03")
-    query = select.over(window, select.shape(window, None)).text
+    query = select.over(window, select.schema(window, None)).text
     assert sorted(row[0] for row in lake.sql(query).collect()) == [0, 0, 1, 1, 2, 2]
 
 

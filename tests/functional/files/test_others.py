@@ -60,7 +60,7 @@ def test_a_restore_by_timestamp_is_an_error_until_it_is_one_by_version(landing):
     time.sleep(1.1)
     spark_of(landing).sql(f"delete from {path_of(landing)} where id = 1")
     spark_of(landing).sql(f"restore table {path_of(landing)} to timestamp as of '{moment}'")
-    with pytest.raises(PenstockError, match="by a timestamp, which the log does not resolve"):
+    with pytest.raises(PenstockError, match="to the version of a timestamp, whose number is not in the log"):
         landing.ingest("select id from @data")
     spark_of(landing).sql(f"restore table {path_of(landing)} to version as of 1")
     assert landing.rows() == [(1,), (2,)]
@@ -71,7 +71,7 @@ def test_a_create_or_replace_by_others_names_the_restore_that_undoes_it(landing)
     """docs/files.md: "with the RESTORE that undoes it where there is one"."""
     two_batches(landing)
     landing.lake.sql(f"create or replace table {landing.name} as select 9L as id").collect()
-    with pytest.raises(PenstockError, match=r"RESTORE it to version 1"):
+    with pytest.raises(PenstockError, match=r"RESTORE the table to version 1"):
         landing.ingest("select id from @data")
 
 

@@ -210,7 +210,7 @@ def test_csv_of_which_a_later_file_has_more(landing):
 )
 def test_a_select_that_leaves_the_column_out_is_refused(landing, select):
     landing.text("a.json", JSON)
-    with pytest.raises(PenstockError, match=r"`rescued_data_column` is rescued, and the model does not return it"):
+    with pytest.raises(PenstockError, match=r"`rescued_data_column` is rescued, but the model does not return it"):
         landing.ingest(select, **DECLARED)
     assert not landing.table.exists()
 

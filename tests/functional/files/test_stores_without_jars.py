@@ -13,8 +13,8 @@ import pytest
 
 from penstock import PenstockError
 from penstock.api import connect
-from penstock.spark import session
 from penstock.spark.startup.jars import delta_jars
+from penstock.spark.startup.java import find_java, find_spark_home
 from penstock.spark.startup.local_disk import _compile
 from tests.conftest import SESSION, SHORT_SESSION
 from tests.s3_server import serve
@@ -67,7 +67,7 @@ def test_without_the_file_system_nothing_comes_in_and_no_file_is_at_fault(tmp_pa
 
 def test_a_class_that_is_missed_late_does_not_leave_spark_waiting(tmp_path: Path) -> None:
     """Spark asks whether its paths exist in threads that such an error ends, and waits for them for ever."""
-    java, home = session._java(), session._spark_home()
+    java, home = find_java(), find_spark_home()
     (tmp_path / "java").mkdir()
     (tmp_path / "java" / "Lacking.java").write_text(LACKING)
     _compile(str(tmp_path / "java"), home, java, [])

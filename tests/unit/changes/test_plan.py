@@ -73,7 +73,7 @@ def test_a_plan_comes_back_as_it_was():
     assert (plan.made_by(void=False), replace(plan, whole="w", built="b").made_by(void=False)) == ("", "m")
     assert replace(plan, whole="w", built="b").made_by(void=True) == "b"
     assert (plan.position(void=True)["s.a"].end, plan.position(void=True)["s.a"].commit) == (3, "c3")
-    with pytest.raises(PenstockError, match="one of files, not of changes"):
+    with pytest.raises(PenstockError, match="records files, not changes"):
         ChangePlan.from_bytes(4, plan.to_bytes().replace(b'"changes"', b'"files"'), "here")
     for data in (b"{", plan.to_bytes()[:-9]):
         with pytest.raises(PenstockError, match="Cannot read this plan"):

@@ -100,7 +100,7 @@ VALUES: dict[str, Any] = {
     "format": "csv",
     "options": {"header": "true"},
 }
-# What the kind itself is told by.
+# The keys that determine the kind.
 TELLS_THE_KIND = {"incremental_strategy", "source_roots", "file_source", "unique_key", "source_path"}
 
 
@@ -184,7 +184,7 @@ def test_a_strategy_is_for_incremental_models(kind: Kind) -> None:
     if base["materialized"] == "incremental" and kind is not Kind.FILES and kind is not Kind.FILE_WINDOWS:
         assert found == []
     elif kind in (Kind.FILES, Kind.FILE_WINDOWS):
-        assert "is append or microbatch on an incremental model over @data, not 'merge'" in found[0]
+        assert "must be append or microbatch on an incremental model over @data, not 'merge'" in found[0]
     else:
         assert found == [f"`incremental_strategy` has no effect on {kind.text}: it works on incremental models"]
 
@@ -195,10 +195,10 @@ def test_a_strategy_is_for_incremental_models(kind: Kind) -> None:
 def test_files_are_never_merged_or_replaced_in_silence(strategy: str) -> None:
     config = {**BASE[Kind.FILES], "incremental_strategy": strategy, "unique_key": "id"}
     for own in ((), ("incremental_strategy", "unique_key", "source_roots")):
-        said = " ".join(check_model(config, own=own, strategies=["ours"]).errors)
-        assert f"not '{strategy}'" in said
-        assert "`unique_key` has no effect on an incremental model over @data" in said
-        assert "cdf_merge` or merge" in said
+        problems = " ".join(check_model(config, own=own, strategies=["ours"]).errors)
+        assert f"not '{strategy}'" in problems
+        assert "`unique_key` has no effect on an incremental model over @data" in problems
+        assert "cdf_merge` or merge" in problems
 
 
 def test_a_key_of_a_microbatch_model_is_allowed_where_its_windows_are_replaced() -> None:
@@ -218,10 +218,10 @@ def test_a_folders_merge_without_a_key_appends_files_as_it_appends_rows() -> Non
 @pytest.mark.parametrize("strategy", ["cdf_merge", "microbatch"])
 def test_a_python_model_has_the_strategies_that_it_can_have(strategy: str) -> None:
     config = {**WINDOW, "incremental_strategy": strategy, "unique_key": "id"}
-    said = " ".join(check_model(config, language="python").errors)
+    problems = " ".join(check_model(config, language="python").errors)
     assert (
-        f"of a Python model is one of append, merge, insert_overwrite, delete+insert, replace_where, not '{strategy}'"
-        in said
+        f"of a Python model must be one of append, merge, insert_overwrite, delete+insert, replace_where, not '{strategy}'"
+        in problems
     )
 
 
@@ -236,29 +236,32 @@ def test_a_wrong_value_is_named(key: Key) -> None:
     for kind in key.kinds:
         if kind in BASE and key.name != "incremental_strategy":
             config = {**config_with(key, kind), key.name: 1 + 2j}
-            said = " ".join(check_model(config, own=[key.name]).errors)
-            assert f"`{key.name}` " in said
-            assert "not (1+2j)" in said
+            problems = " ".join(check_model(config, own=[key.name]).errors)
+            assert f"`{key.name}` " in problems
+            assert "not (1+2j)" in problems
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         (
             BASE[Kind.APPEND] | {"incremental_strategy": "upsert"},
-            "is one of append, merge, insert_overwrite, delete+insert",
+            "must be one of append, merge, insert_overwrite, delete+insert",
         ),
-        (BASE[Kind.MERGE] | {"on_schema_change": "sync"}, "`on_schema_change` is one of ignore, fail"),
-        (WINDOW | {"lookback": -1}, "`lookback` is a whole number, 0 or more, not -1"),
-        (WINDOW | {"lookback": "two"}, "`lookback` is a whole number, 0 or more, not 'two'"),
-        (WINDOW | {"batch_size": "week"}, "`batch_size` is one of hour, day, month, year, not 'week'"),
-        (WINDOW | {"concurrent_batches": "yes"}, "`concurrent_batches` is true or false, not 'yes'"),
-        (BASE[Kind.MERGE] | {"merge_update_columns": 5}, "`merge_update_columns` is a column's name or a list of them"),
-        (BASE[Kind.TABLE] | {"file_format": "parquet"}, "`file_format` can only be delta, not 'parquet'"),
+        (BASE[Kind.MERGE] | {"on_schema_change": "sync"}, "`on_schema_change` must be one of ignore, fail"),
+        (WINDOW | {"lookback": -1}, "`lookback` must be a whole number, 0 or more, not -1"),
+        (WINDOW | {"lookback": "two"}, "`lookback` must be a whole number, 0 or more, not 'two'"),
+        (WINDOW | {"batch_size": "week"}, "`batch_size` must be one of hour, day, month, year, not 'week'"),
+        (WINDOW | {"concurrent_batches": "yes"}, "`concurrent_batches` must be true or false, not 'yes'"),
+        (
+            BASE[Kind.MERGE] | {"merge_update_columns": 5},
+            "`merge_update_columns` must be a column's name or a list of them",
+        ),
+        (BASE[Kind.TABLE] | {"file_format": "parquet"}, "`file_format` must be delta, not 'parquet'"),
     ],
 )
-def test_wrong_values(config: dict[str, Any], said: str) -> None:
-    assert said in " ".join(check_model(config).errors)
+def test_wrong_values(config: dict[str, Any], message: str) -> None:
+    assert message in " ".join(check_model(config).errors)
 
 
 @pytest.mark.parametrize("empty", [None, "", [], {}])

@@ -35,7 +35,7 @@ def test_merge_changes_refuses_what_has_no_effect(tmp_path: Path, key: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"safety_buffer": 3}, "did you mean `safety_buffer_seconds`"),
         ({"source_roots": ["b"]}, "given twice"),
@@ -43,15 +43,15 @@ def test_merge_changes_refuses_what_has_no_effect(tmp_path: Path, key: str) -> N
         ({"nonsense": 3}, "`nonsense` is not known"),
     ],
 )
-def test_ingest_refuses_what_it_does_not_know(tmp_path: Path, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(PenstockError, match=said):
+def test_ingest_refuses_what_it_does_not_know(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(PenstockError, match=message):
         penstock.connect(str(tmp_path / "lake")).ingest("bronze.orders", roots=["a"], **given)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [({"unique_key": "code"}, "another name of `key`"), ({"cdf_max_version": 3}, "`cdf_max_versions`")],
 )
-def test_merge_changes_refuses_what_it_does_not_know(tmp_path: Path, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(PenstockError, match=said):
+def test_merge_changes_refuses_what_it_does_not_know(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(PenstockError, match=message):
         penstock.connect(str(tmp_path / "lake")).merge_changes("g.o", key="id", select="select * from s.o", **given)

@@ -56,27 +56,27 @@ def test_values_as_yaml_gives_them(s3: S3, typed: dict[str, Any], spelling: str)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"acces_key_id": MARK}, "`storage_options.acces_key_id` is not known: did you mean `access_key_id`?"),
         ({"alow_http": MARK}, "did you mean `allow_http`?"),
         ({"zzz": MARK}, "`storage_options.zzz` is not known"),
-        ({"allow_http": MARK}, "`storage_options.allow_http` is true or false"),
-        ({"timeout": MARK}, "`storage_options.timeout` is a time such as 30s"),
-        ({"TIMEOUT": "30S" + MARK}, "`storage_options.TIMEOUT` is a time such as 30s"),
-        ({"pool_max_idle_per_host": MARK}, "`storage_options.pool_max_idle_per_host` is a whole number"),
-        ({"secret_access_key": [MARK]}, "`storage_options.secret_access_key` is a text"),
-        ({"region": {MARK: MARK}}, "`storage_options.region` is a text"),
+        ({"allow_http": MARK}, "`storage_options.allow_http` must be true or false"),
+        ({"timeout": MARK}, "`storage_options.timeout` must be a time such as 30s"),
+        ({"TIMEOUT": "30S" + MARK}, "`storage_options.TIMEOUT` must be a time such as 30s"),
+        ({"pool_max_idle_per_host": MARK}, "`storage_options.pool_max_idle_per_host` must be a whole number"),
+        ({"secret_access_key": [MARK]}, "`storage_options.secret_access_key` must be a string"),
+        ({"region": {MARK: MARK}}, "`storage_options.region` must be a string"),
         (
             {"aws_access_key_id": MARK, "ACCESS_KEY_ID": MARK},
             "one key under two names, `aws_access_key_id` and `ACCESS_",
         ),
-        ([MARK], "`storage_options` is a block of settings"),
+        ([MARK], "`storage_options` must be a block of settings"),
     ],
 )
-def test_a_wrong_one_is_one_error_without_its_value(options: Any, told: str) -> None:
+def test_a_wrong_one_is_one_error_without_its_value(options: Any, message: str) -> None:
     (problem,) = store_options.problems(options)
-    assert told in problem
+    assert message in problem
     assert MARK not in problem
     with pytest.raises(PenstockError) as caught:
         Lake("s3://bucket/lake", storage_options=options)
@@ -136,17 +136,17 @@ def test_a_store_that_says_no(s3: S3, status: int) -> None:
         "session_token": f"{MARK}-t",
     }
     lake = Lake("s3://bucket/lake", storage_options=options)
-    place = "s3://bucket/lake" if status != 404 else "s3://no-bucket/lake"
+    root = "s3://bucket/lake" if status != 404 else "s3://no-bucket/lake"
     for method in ("LIST", "GET", "HEAD", "PUT"):
         s3.fail(method, status=status, times=2 if status != 404 else 0)
-    storage, told = Storage(place, lake.storage_options), []
+    storage, tracebacks = Storage(root, lake.storage_options), []
     for call in (
         lambda: list(storage.list("")),
         lambda: storage.write("a", b"x"),
-        lambda: Table.open(place, lake.storage_options),
+        lambda: Table.open(root, lake.storage_options),
     ):
         with pytest.raises(PenstockError) as caught:
             call()
-        told.append("".join(traceback.format_exception(caught.value)))
+        tracebacks.append("".join(traceback.format_exception(caught.value)))
     s3.faults.clear()
-    assert MARK not in "".join(told) + repr(lake) + repr(storage)
+    assert MARK not in "".join(tracebacks) + repr(lake) + repr(storage)

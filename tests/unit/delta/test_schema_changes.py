@@ -8,9 +8,9 @@ from penstock.errors import PenstockError
 
 
 def test_letter_case_and_the_length_of_texts_are_no_difference():
-    made = [Column("ID", "int"), Column("name", "string"), Column("tags", "array<string>")]
-    have = [Column("id", "int"), Column("Name", "varchar(20)"), Column("tags", "array<char(3)>")]
-    assert not Difference(made, have)
+    query_columns = [Column("ID", "int"), Column("name", "string"), Column("tags", "array<string>")]
+    table_columns = [Column("id", "int"), Column("Name", "varchar(20)"), Column("tags", "array<char(3)>")]
+    assert not Difference(query_columns, table_columns)
 
 
 def test_each_difference_is_named():

@@ -43,15 +43,15 @@ def test_no_table_is_not_found(tmp_path: Path) -> None:
 
 
 def test_marks_rise_and_are_read_back(tmp_path: Path) -> None:
-    place = str(tmp_path / "t")
-    write_deltalake(place, pa.table({"id": [1]}))
-    assert Table.open(place).mark is None
-    Table.open(place).commit_marks({MARK: 4, VOID: 4}, "penstock 4 base 0")
-    assert (Table.open(place).mark, Table.open(place).void) == (4, 4)
-    assert Table.open(place).statistics().rows == 1
-    stale = Table.open(place)
-    Table.open(place).commit_marks({MARK: 5}, "penstock 5 base 1", {"penstock.ledger": "a"})
-    assert (Table.open(place).mark, Table.open(place).properties["penstock.ledger"]) == (5, "a")
+    location = str(tmp_path / "t")
+    write_deltalake(location, pa.table({"id": [1]}))
+    assert Table.open(location).mark is None
+    Table.open(location).commit_marks({MARK: 4, VOID: 4}, "penstock 4 base 0")
+    assert (Table.open(location).mark, Table.open(location).void) == (4, 4)
+    assert Table.open(location).statistics().rows == 1
+    stale = Table.open(location)
+    Table.open(location).commit_marks({MARK: 5}, "penstock 5 base 1", {"penstock.ledger": "a"})
+    assert (Table.open(location).mark, Table.open(location).properties["penstock.ledger"]) == (5, "a")
     with pytest.raises(CommitFailedError):
         stale.commit_marks({MARK: 5}, "penstock 5 base 1")
 
@@ -66,8 +66,8 @@ def test_clustering_is_what_the_newest_commit_says(tmp_path: Path) -> None:
     features = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["domainMetadata", "clustering"]}
 
     def commit(version: int, columns: list[list[str]], **actions: object) -> list[str]:
-        told = {"domain": "delta.clustering", "configuration": json.dumps({"clusteringColumns": columns})}
-        lines = [{key: action} for key, action in actions.items()] + [{"domainMetadata": told | {"removed": False}}]
+        domain = {"domain": "delta.clustering", "configuration": json.dumps({"clusteringColumns": columns})}
+        lines = [{key: action} for key, action in actions.items()] + [{"domainMetadata": domain | {"removed": False}}]
         log = tmp_path / "_delta_log" / f"{version:020}.json"
         log.write_text("\n".join(map(json.dumps, lines)))
         return Table.open(str(tmp_path)).clustering_columns

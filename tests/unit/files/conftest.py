@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,11 +20,13 @@ from penstock.delta.table import MARK, Table
 from penstock.errors import CommitConflict
 from penstock.files import FileSource, IngestReport
 from penstock.files.job import FileJob
-from penstock.files.query import Model
+from penstock.files.query import FileQuery
 from penstock.files.roots import located
 from penstock.protocol.plan import properties_of
 from penstock.protocol.run import run_job
+from penstock.spark.reading.file_schema import FileSchema
 from penstock.sql.names import Name
+from tests.s3_server import S3, serve
 
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 
@@ -39,7 +42,7 @@ class RustBatches:
         self.job = job
 
     def read(self, plan, state):
-        return dataclasses.replace(plan, schema=SCHEMA, format="json"), NO_READING
+        return dataclasses.replace(plan, schema=FileSchema(SCHEMA), format="json"), NO_READING
 
     def misfit(self, reading):
         return None
@@ -133,7 +136,9 @@ class Shop:
     def work(self, step=lambda name: None, **config: Any) -> RustJob:
         given = {"source_roots": [str(self.landing)], "safety_buffer_seconds": 0, **config}
         source = FileSource.from_mapping(given)
-        return RustJob(self.lake, self.name, source, Model.read("select id from @data"), NO_SPARK, Layout(), step=step)
+        return RustJob(
+            self.lake, self.name, source, FileQuery.read("select id from @data"), NO_SPARK, Layout(), step=step
+        )
 
     def run(self, *, full_refresh: bool = False, step=lambda name: None, **config: Any) -> IngestReport:
         job = self.work(step, **config)
@@ -164,3 +169,9 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
+
+
+@pytest.fixture
+def s3() -> Iterator[S3]:
+    with serve() as server:
+        yield server

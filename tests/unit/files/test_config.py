@@ -31,10 +31,10 @@ def test_all_problems_come_in_one_message_with_key_value_and_fix():
         "`source_roots` is missing",
         "at position 0",
         "did you mean `max_files_per_trigger`?",
-        "`max_bytes_per_trigger` is a number of bytes, or a size such as 10g, not 'ten'",
-        "`safety_buffer_seconds` is a number of seconds, 0 or more, not -1",
+        "`max_bytes_per_trigger` must be a number of bytes, or a size such as 10g, not 'ten'",
+        "`safety_buffer_seconds` must be a number of seconds, 0 or more, not -1",
         "a time with its offset",
-        "`on_bad_file` is one of fail, quarantine, not 'ignore'",
+        "`on_bad_file` must be one of fail, quarantine, not 'ignore'",
         "strnig",
     ):
         assert part in said

@@ -14,7 +14,7 @@ from penstock.api import connect
 from penstock.delta.layout import Layout
 from penstock.errors import PenstockError
 from penstock.files import FileSource, IngestReport
-from penstock.files.query import Model
+from penstock.files.query import FileQuery
 from penstock.protocol.run import run_job
 from penstock.sql.names import Name
 from tests.s3_server import AFTER, S3, serve
@@ -46,7 +46,7 @@ def run(s3: S3, **config: Any) -> IngestReport:
     lake = connect("s3://bucket/lake", storage_options=s3.options)
     given = {"source_roots": ["s3://bucket/in"], "safety_buffer_seconds": 0, "max_files_per_trigger": 2, **config}
     source = FileSource.from_mapping(given)
-    name, model = Name("bronze", "events"), Model.read("select id from @data")
+    name, model = Name("bronze", "events"), FileQuery.read("select id from @data")
     work = StoreJob(lake, name, source, model, NO_SPARK, Layout())
     work.s3 = s3
     run_job(work, replace=False)

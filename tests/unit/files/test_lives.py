@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from penstock import PenstockError
 from penstock.delta.table import MARK, Table
-from penstock.files import ledger
+from penstock.files import tidying
 from penstock.protocol.plan import FORMAT
 from penstock.protocol.run import run_job
 from tests.unit.files.test_protocol import Crash, at_step
@@ -245,9 +245,9 @@ def test_an_overwrite_by_others_is_an_error_for_good(shop, moment):
             done.append(name)
             write_deltalake(str(shop.table), pa.table({"id": pa.array([7], pa.int64())}), mode="overwrite")
 
-    with pytest.raises(PenstockError, match="overwritten by something else"):
+    with pytest.raises(PenstockError, match="overwritten by another writer"):
         shop.run(step=step, max_files_per_trigger=1)
-    with pytest.raises(PenstockError, match="overwritten by something else"):
+    with pytest.raises(PenstockError, match="overwritten by another writer"):
         shop.run()
     shop.run(full_refresh=True)
     shop.check()
@@ -257,7 +257,7 @@ def test_an_overwrite_that_was_undone_is_no_error(shop):
     shop.land()
     shop.run()
     write_deltalake(str(shop.table), pa.table({"id": pa.array([7], pa.int64())}), mode="overwrite")
-    with pytest.raises(PenstockError, match=r"RESTORE it to version"):
+    with pytest.raises(PenstockError, match=r"RESTORE the table to version"):
         shop.run()
     table = DeltaTable(str(shop.table))
     table.restore(table.version() - 1)
@@ -270,7 +270,7 @@ def test_a_table_that_others_replaced_is_an_error(shop):
     shop.land()
     shop.run()
     DeltaTable.create(str(shop.table), schema=pa.schema([("id", pa.int64())]), mode="overwrite")
-    with pytest.raises(PenstockError, match="replaced by something else"):
+    with pytest.raises(PenstockError, match="replaced by another writer"):
         shop.run()
     shop.run(full_refresh=True)
     shop.check()
@@ -428,7 +428,7 @@ def test_rows_that_others_add_while_a_table_becomes_ours_are_an_error(shop):
         if name == "planned":
             write_deltalake(str(shop.table), pa.table({"id": pa.array([7], pa.int64())}), mode="append")
 
-    with pytest.raises(PenstockError, match="data that penstock did not bring in"):
+    with pytest.raises(PenstockError, match="rows that penstock did not write"):
         shop.run(step=step)
     assert Table.open(str(shop.table)).mark is None
 
@@ -448,7 +448,7 @@ def test_a_killed_claim_is_finished(shop):
 
 def test_a_large_plan_is_compacted_by_itself(shop, monkeypatch):
     """A first run may record a million files that came before `starting_timestamp`: in one plan, so that none is lost."""
-    monkeypatch.setattr(ledger, "_LARGE", 3)
+    monkeypatch.setattr(tidying, "_LARGE", 3)
     for _ in range(5):
         shop.land(at=1_600_000_000)
     shop.expected.clear()

@@ -369,7 +369,7 @@ def test_a_damaged_compaction_is_an_error_that_names_it(shop):
 def test_a_table_of_another_is_refused(shop):
     write_deltalake(str(shop.table), pa.table({"id": pa.array([7], pa.int64())}))
     shop.land()
-    with pytest.raises(PenstockError, match="data that penstock did not bring in"):
+    with pytest.raises(PenstockError, match="rows that penstock did not write"):
         shop.run()
     shop.run(full_refresh=True)
     shop.check()
@@ -392,13 +392,13 @@ def test_a_restore_past_our_last_commit_is_refused(shop):
     shop.land()
     shop.run()
     DeltaTable(str(shop.table)).restore(version)
-    with pytest.raises(PenstockError, match=r"restored.*RESTORE it to version"):
+    with pytest.raises(PenstockError, match=r"restored.*RESTORE the table to version"):
         shop.run()
 
 
 def test_a_root_that_is_not_there_stops_the_run(shop):
     shop.land()
-    with pytest.raises(PenstockError, match="no such source root"):
+    with pytest.raises(PenstockError, match="source root does not exist"):
         shop.run(source_roots=[str(shop.landing), "/not/there"])
     assert not shop.table.exists()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import PenstockError
-from penstock.files import Model
+from penstock.files import FileQuery
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from penstock.files import Model
     ],
 )
 def test_data_is_bound_and_the_rest_is_left_alone(before, after):
-    assert Model.read(before).bind("landed") == after
+    assert FileQuery.read(before).bind("landed") == after
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_data_is_bound_and_the_rest_is_left_alone(before, after):
         ("declare x int", 1, 1, "scripting"),
     ],
 )
-def test_what_is_not_one_select_is_refused_with_its_place(text, line, column, says):
+def test_what_is_not_one_select_is_rejected_with_its_position(text, line, column, says):
     with pytest.raises(PenstockError, match=f"Line {line}, column {column}: .*{says}"):
-        Model.read(text)
+        FileQuery.read(text)
 
 
 def test_a_model_reads_data():
     with pytest.raises(PenstockError, match="does not read @data"):
-        Model.read("select 1")
+        FileQuery.read("select 1")
 
 
 @pytest.mark.parametrize(
@@ -64,18 +64,18 @@ def test_a_model_reads_data():
     ],
 )
 def test_what_looks_across_rows_is_named(text, across):
-    found = Model.read(text).across_rows
+    found = FileQuery.read(text).across_rows
     assert found == across or (across is not None and found is not None and found.startswith(across))
 
 
 def test_virtual_columns_are_those_named():
-    assert Model.read("select *, Source_File_URI from @data where 'source_file_length' = x").virtual == (
+    assert FileQuery.read("select *, Source_File_URI from @data where 'source_file_length' = x").virtual == (
         "source_file_uri",
     )
 
 
 def test_a_virtual_column_that_the_star_brings_too_is_there_once():
-    model = Model.read("select *, source_file_uri from @data")
+    model = FileQuery.read("select *, source_file_uri from @data")
     assert model.once("q", ["id", "source_file_uri", "source_file_uri"]) == (
         "select `id`, `source_file_uri` from (\nq\n) as penstock_rows(`id`, `source_file_uri`, `source_file_uri 2`)"
     )

@@ -30,7 +30,7 @@ def make_table(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("location", "said"),
+    ("location", "message"),
     [
         ("lake", "holds the lake itself"),
         (".", "holds the lake itself"),
@@ -46,16 +46,16 @@ def make_table(folder: Path) -> None:
         ("landing", r"not empty .* one\.csv"),
     ],
 )
-def test_a_place_that_is_not_free_is_refused(lake: Lake, tmp_path: Path, location: str, said: str) -> None:
+def test_a_location_that_is_not_free_is_refused(lake: Lake, tmp_path: Path, location: str, message: str) -> None:
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing" / "one.csv").write_text("id")
     (tmp_path / "link").symlink_to(lake.root)
-    with pytest.raises(PenstockError, match=said):
+    with pytest.raises(PenstockError, match=message):
         locations.check(lake, ORDERS, str((tmp_path / location).absolute()).rstrip("/."))
 
 
 @pytest.mark.parametrize("location", ["elsewhere", "empty", "lake/silver/orders", "lake/_elsewhere/orders", "begun"])
-def test_a_place_of_its_own_is_taken(lake: Lake, tmp_path: Path, location: str) -> None:
+def test_a_free_location_is_accepted(lake: Lake, tmp_path: Path, location: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "begun" / "_checkpoint" / "sources").mkdir(parents=True)
     (tmp_path / "begun" / "_checkpoint" / "sources" / "0").write_text("")
@@ -91,7 +91,7 @@ def test_a_table_that_lies_where_its_config_does_not_say_is_named(lake: Lake, tm
 
 
 @pytest.mark.parametrize(
-    "stranger",
+    "foreign_file",
     [
         "notes.txt",
         "nested/_delta_log/0.json",
@@ -103,16 +103,16 @@ def test_a_table_that_lies_where_its_config_does_not_say_is_named(lake: Lake, tm
         "deletion_vector_of_mine.bin",
     ],
 )
-def test_a_drop_takes_a_table_and_nothing_with_it(lake: Lake, tmp_path: Path, stranger: str) -> None:
+def test_a_drop_takes_a_table_and_nothing_with_it(lake: Lake, tmp_path: Path, foreign_file: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     make_table(elsewhere)
     lake.link(ORDERS, Link(str(elsewhere)))
-    (elsewhere / stranger).parent.mkdir(parents=True, exist_ok=True)
-    (elsewhere / stranger).write_text("keep me")
-    with pytest.raises(PenstockError, match=stranger):
+    (elsewhere / foreign_file).parent.mkdir(parents=True, exist_ok=True)
+    (elsewhere / foreign_file).write_text("keep me")
+    with pytest.raises(PenstockError, match=foreign_file):
         lake.drop(ORDERS, owns_location=True)
     assert lake.get(ORDERS).kind == "table"
-    (elsewhere / stranger).unlink()
+    (elsewhere / foreign_file).unlink()
     lake.drop(ORDERS, owns_location=True)
     assert not elsewhere.exists()
 
@@ -166,11 +166,11 @@ def test_what_a_killed_drop_left_beside_a_location_is_swept(lake: Lake, tmp_path
 
 def test_a_drop_takes_no_other_relation_and_no_foreign_table(lake: Lake, tmp_path: Path) -> None:
     make_table(tmp_path / "elsewhere")
-    for location, said in (
+    for location, message in (
         (f"{lake.root}/silver/taken", "in the folder of"),
         (str(tmp_path / "elsewhere"), "not made"),
     ):
         lake.links[ORDERS] = Link(location)
-        with pytest.raises(PenstockError, match=said):
+        with pytest.raises(PenstockError, match=message):
             lake.drop(ORDERS, owns_location=True)
         assert Path(location, "_delta_log").exists()

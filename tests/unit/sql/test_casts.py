@@ -8,7 +8,7 @@ KEPT, CHECKED, LOSSY, REFUSED = Verdict.LOSSLESS, Verdict.CHECKED, Verdict.LOSSY
 
 
 @pytest.mark.parametrize(
-    ("made", "have", "expected"),
+    ("query_type", "table_type", "expected"),
     [
         ("int", "int", KEPT),
         ("integer", "INT", KEPT),
@@ -62,8 +62,8 @@ KEPT, CHECKED, LOSSY, REFUSED = Verdict.LOSSLESS, Verdict.CHECKED, Verdict.LOSSY
         ("interval day to second", "int", LOSSY),
     ],
 )
-def test_what_becomes_of_values(made, have, expected):
-    assert verdict(parse(made), parse(have)) is expected
+def test_what_becomes_of_values(query_type, table_type, expected):
+    assert verdict(parse(query_type), parse(table_type)) is expected
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_each_place_is_named():
 
 
 @pytest.mark.parametrize(
-    ("have", "made", "expected"),
+    ("table_type", "query_type", "expected"),
     [
         ("int", "double", "int"),
         ("struct<a:int>", "struct<b:date,a:double>", "struct<a:int,b:date>"),
@@ -109,12 +109,12 @@ def test_each_place_is_named():
         ("map<int,struct<a:int>>", "map<int,struct<c:struct<d:int>>>", "map<int,struct<a:int,c:struct<d:int>>>"),
     ],
 )
-def test_fields_that_are_new(have, made, expected):
-    assert str(merged(parse(have), parse(made))) == expected
+def test_fields_that_are_new(table_type, query_type, expected):
+    assert str(merged(parse(table_type), parse(query_type))) == expected
 
 
 @pytest.mark.parametrize(
-    ("made", "have", "expected", "bare"),
+    ("query_type", "table_type", "expected", "bare"),
     [
         ("int", "int", "x", "x"),
         ("string", "varchar(3)", "x", "x"),
@@ -140,23 +140,23 @@ def test_fields_that_are_new(have, made, expected):
         ),
     ],
 )
-def test_the_sql_that_takes_a_value_there(made, have, expected, bare):
-    assert convert("x", parse(made), parse(have)) == expected
-    assert convert("x", parse(made), parse(have), leaves=False) == bare
+def test_the_sql_that_takes_a_value_there(query_type, table_type, expected, bare):
+    assert convert("x", parse(query_type), parse(table_type)) == expected
+    assert convert("x", parse(query_type), parse(table_type), cast_plain=False) == bare
 
 
 @pytest.mark.parametrize(
-    ("made", "have", "expected"),
+    ("query_type", "table_type", "expected"),
     [
         ("double", "int", "fractions are cut off"),
         ("decimal(10,2)", "decimal(10,0)", "fractions are rounded"),
         ("decimal(10,2)", "decimal(10,1)", "digits are rounded off"),
         ("bigint", "double", "digits are rounded off"),
-        ("bigint", "int", "a value that is too great fails the run"),
+        ("bigint", "int", "a value that is too large fails the run"),
         ("timestamp", "date", "the time of day is cut off"),
-        ("string", "int", "values are read from their text"),
+        ("string", "int", "values are parsed from their text"),
         ("timestamp_ntz", "timestamp", "session's time zone"),
     ],
 )
-def test_it_is_said_in_words(made, have, expected):
-    assert expected in effect(parse(made), parse(have))
+def test_it_is_said_in_words(query_type, table_type, expected):
+    assert expected in effect(parse(query_type), parse(table_type))

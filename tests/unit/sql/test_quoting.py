@@ -16,7 +16,7 @@ from penstock.lake.relations import Link, View
 from penstock.sql import statement as sql
 from penstock.sql.names import Name
 from penstock.sql.quoting import column, head, literal, plain, quote, shown, split
-from penstock.windows import bounds
+from penstock.windows.filters import Filter, rendered
 
 HOSTILE = [
     "`", "``", "'", '"', "\\", "\\'", ".", " ", "a b", ";", "a\nb", "--", "/*", "*/", "${env:HOME}", "%", "%20", "_",
@@ -83,12 +83,15 @@ def test_names_of_a_layout_may_have_quotes_and_commas() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_filter_of_a_window_is_found_again_whatever_its_column_is_called(name: str) -> None:
-    start, end = datetime(2026, 1, 1), datetime(2026, 1, 2)
-    text = f"select * from t where {bounds.marked('a.b', quote(name), 'date', start, end)}"
-    assert f"{quote(name)} >= date '2026-01-01'" in text
-    assert bounds.rebound(text, None, lambda *_: None).count("/*") == 1 + name.count("/*")
-    about = text.split("window ", 1)[1].split("*/")[0]
-    assert "*" not in about
+    given = Filter("a.b", quote(name), datetime(2026, 1, 1), datetime(2026, 1, 2))
+    text = f"select * from t where {given.marked()}"
+    assert f"cast({quote(name)} as date) >= date '2026-01-01'" in text
+    found: list[Filter] = []
+    assert rendered(text, lambda item: found.append(item) or "true") == "select * from t where true"
+    assert found == [given]
+    assert f"{quote(name)} >= date '2026-01-01'" in rendered(text, lambda item: item.sql("date"))
+    parts = text.split("window ", 1)[1].split("*/")[0]
+    assert "*" not in parts
 
 
 @pytest.mark.parametrize("key", ["spark.sql.parser.escapedStringLiterals", "spark.sql.variable.substitute"])
@@ -109,7 +112,7 @@ def test_settings_that_quoting_relies_on_are_not_the_users(key: str) -> None:
     ],
 )
 def test_a_damaged_link_is_one_clear_error(content: str) -> None:
-    with pytest.raises(PenstockError, match=r"not what penstock wrote \(/lake/_link.json\)"):
+    with pytest.raises(PenstockError, match=r"not written by penstock \(/lake/_link.json\)"):
         Link.from_bytes(content.encode(), "/lake/_link.json")
 
 
@@ -126,7 +129,7 @@ def test_a_damaged_link_is_one_clear_error(content: str) -> None:
     ],
 )
 def test_a_damaged_view_is_one_clear_error(content: str) -> None:
-    with pytest.raises(PenstockError, match=r"not what penstock wrote \(/lake/_view.json\)"):
+    with pytest.raises(PenstockError, match=r"not written by penstock \(/lake/_view.json\)"):
         View.from_bytes(content.encode(), "/lake/_view.json")
 
 

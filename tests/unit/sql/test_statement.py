@@ -1,12 +1,10 @@
-"""Tables of (SQL, what is made of it)."""
+"""Tables of (SQL, what is read from it)."""
 
 from __future__ import annotations
 
 import pytest
 
-from penstock.errors import PenstockError
 from penstock.sql import statement as sql
-from penstock.sql.names import Name
 
 READ = [
     ("select a.b from s.t", ("SELECT", None, None)),
@@ -111,65 +109,3 @@ def test_a_temporary_view_changes_nothing_on_disk() -> None:
 
 def test_a_text_that_cannot_be_read_is_passed_on() -> None:
     assert sql.read("select 'unclosed").verb == "SELECT"
-    assert sql.mentioned("select 'unclosed from s.t") == set()
-
-
-MENTIONED = [
-    ("select * from s.t", {("s", "t")}),
-    ("select * from `S`.`T` x join u.v on x.a = v.b", {("s", "t"), ("u", "v"), ("x", "a"), ("v", "b")}),
-    ("select 's.t' from a.b -- c.d\n/* e.f */", {("a", "b")}),
-    ("select * from cat.s.t", {("cat", "s")}),
-    ("select s.t.id, x.a.b.c from spark_catalog.s.t join cat.s.u", {("s", "t"), ("x", "a"), ("cat", "s")}),
-    ("select f(x).a.b from s.t", {(")", "a"), ("s", "t")}),
-    ("select 1.5, x.* from s.t x", {("s", "t")}),
-    ("optimize s.t", {("s", "t")}),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), MENTIONED)
-def test_the_names_in_a_text(text: str, expected: set[tuple[str, str]]) -> None:
-    assert sql.mentioned(text) == expected
-
-
-LOCATED = [
-    ("create table s.t as select 1", "create table s.t USING delta LOCATION '/l' as select 1"),
-    ("create table s.t using delta as select 1", "create table s.t using delta LOCATION '/l' as select 1"),
-    (
-        "create or replace table `s`.`t` using delta partitioned by (x) as select 1 as x",
-        "create or replace table `s`.`t` using delta LOCATION '/l' partitioned by (x) as select 1 as x",
-    ),
-    ("create table s.t (a int, b decimal(3,2))", "create table s.t (a int, b decimal(3,2)) USING delta LOCATION '/l'"),
-    ("create table s.t location '/own' as select 1", "create table s.t location '/own' as select 1"),
-    ("create table s.t shallow clone s.u;", "create table s.t shallow clone s.u LOCATION '/l'"),
-]
-
-
-@pytest.mark.parametrize(("before", "after"), LOCATED)
-def test_a_table_is_made_in_its_folder(before: str, after: str) -> None:
-    assert sql.with_location(sql.read(before), "/l") == after
-
-
-def test_only_delta_tables_are_made() -> None:
-    with pytest.raises(PenstockError, match="Delta table, not parquet"):
-        sql.with_location(sql.read("create table s.t using parquet as select 1"), "/l")
-
-
-VIEWS = [
-    ("create view s.v as select 1 as a", sql.ViewText("select 1 as a", (), None)),
-    (
-        "create or replace view s.v (a comment 'x, (y', b) comment 'hey' as\nselect 1, 2;",
-        sql.ViewText("select 1, 2", ("a", "b"), "hey"),
-    ),
-    ("create view s.v as with c as (select 1 as a) select * from c", None),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), VIEWS)
-def test_create_view_is_taken_apart(text: str, expected: sql.ViewText | None) -> None:
-    expected = expected or sql.ViewText("with c as (select 1 as a) select * from c", (), None)
-    assert sql.view_text(sql.read(text)) == expected
-
-
-def test_the_text_and_the_string_after_words() -> None:
-    assert Name.parse(sql.text_after(sql.read("alter table s.t rename to s.`u v`"), "RENAME", "TO")) == Name("s", "u v")
-    assert sql.string_after(sql.read("create table s.t location '/own' as select 1"), "LOCATION") == "/own"

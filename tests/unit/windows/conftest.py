@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.windows import job as work
+from penstock.windows import backlog
 from tests.unit.windows.world import World
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     world = World(tmp_path)
-    monkeypatch.setattr(work, "now", lambda: world.clock)
+    monkeypatch.setattr(backlog, "now", lambda: world.clock)
     return world

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock.delta.table import Table
-from penstock.windows import Window, plan
+from penstock.windows import Window
 from tests.unit.windows.world import DAY, FIRST, Killed, World
 
 ADDED = {"delete_before_insert": False}
@@ -64,7 +63,7 @@ def test_a_failed_window_fails_its_pack_alone(world: World) -> None:
     results = go(world, at(6), days_per_batch=2)
     failed = [window for window, outcome in results.items() if isinstance(outcome, Exception)]
     assert sorted(failed) == [Window(at(2), at(3)), Window(at(3), at(4))]
-    assert "2026-04-03 … 2026-04-05, which failed: broken" in str(results[Window(at(3), at(4))])
+    assert "in the pack 2026-04-03 … 2026-04-05, which failed: broken" in str(results[Window(at(3), at(4))])
     world.broken = set()
     go(world, at(6), windows=tuple(sorted(failed)), days_per_batch=2)
     assert str(world.jobs[-1]) == "2026-04-03 … 2026-04-05"
@@ -234,27 +233,6 @@ def test_what_empty_has_made_counts_for_nothing(world: World, config) -> None:
         assert "--event-time-start 2026-04-01 --event-time-end 2026-04-05" in world.said[0]
         go(world, at(6), named=(0, 4))
     world.check(at(6))
-
-
-def test_many_records_become_few(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "_MOST", 5)
-    fill(world, 3)
-    go(world, at(12))
-    folder = world.table / "_checkpoint" / "windows" / Table.open(str(world.table)).properties["penstock.generation"]
-    assert len(list(folder.iterdir())) == 11
-    go(world, at(13))
-    assert len(list(folder.iterdir())) < 5
-    go(world, at(14))
-    assert world.said == []
-
-
-def test_old_plans_go(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "_MOST", 5)
-    fill(world, 12)
-    for day in (10, 11, 12):
-        go(world, at(day), **ADDED)
-        world.check(at(day))
-    assert len(list((world.table / "_checkpoint" / "sources").iterdir())) < 10
 
 
 @pytest.mark.parametrize("config", MODES)

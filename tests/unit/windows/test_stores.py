@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import NotFound, PenstockError
-from penstock.files import FileSource, Listings, Model
+from penstock.files import FileQuery, FileSource, Listings
 from penstock.windows import DatedPath, Window, WindowSettings
 from penstock.windows.query import FileSelect
 from tests.s3_server import S3, serve
@@ -32,7 +32,7 @@ def select(s3: S3, *, path: str | None = None, roots: list[str] | None = None) -
         {"source_roots": roots or [dated.root if dated else ""], "safety_buffer_seconds": 0}
     )
     lake: Any = SimpleNamespace(storage_options=s3.options)
-    model = Model.read("select * from @data")
+    model = FileQuery.read("select * from @data")
     return FileSelect(lake, lake, model, source, dated, settings, Listings(s3.options))
 
 

@@ -35,7 +35,7 @@ class RowsSelect:
         self.world = world
         self.text = text
 
-    def shape(self, window: Window, known: Any) -> Any:
+    def schema(self, window: Window, known: Any) -> Any:
         return None
 
     def is_empty(self, window: Window) -> bool:
@@ -44,7 +44,7 @@ class RowsSelect:
     def is_settled(self, window: Window) -> bool:
         return not any(window.start <= moment < window.end for moment in self.world.unsettled)
 
-    def over(self, window: Window, shape: Any) -> Bound:
+    def over(self, window: Window, schema: Any) -> Bound:
         return Bound(f"{self.text}rows of {window.start.isoformat()} {window.end.isoformat()}", True)
 
     def same_as(self, other: Any) -> bool:

@@ -1,3 +1,19 @@
+"""dbt's contract for the engine. Each module holds one part of the adapter; `impl` puts the parts together.
+
+| module | what it holds |
+|---|---|
+| `credentials` | the profile |
+| `connections`, `handle`, `response` | dbt's connections, a thread's handle and cursors, the result of a statement |
+| `relation`, `column` | a relation and a column as dbt names them |
+| `config`, `constraints` | a model's config and its contract, as the engine takes them |
+| `engine` | the base of the parts: the lake, this thread's runner, a table's layout |
+| `locations`, `checks` | data outside of the lake's folder; the errors of a config before a model runs |
+| `relations`, `columns`, `layout` | schemas, tables and views; columns and their changes; clauses, properties, comments |
+| `docs_catalog`, `seed`, `python_model` | `dbt docs` and freshness; seeds; Python models |
+| `models` | models that the engine runs by itself: `files`, `windows`, `changes` |
+| `log` | dbt's log, without secrets |
+"""
+
 from dbt.adapters.base import AdapterPlugin
 
 from dbt.adapters.penstock.credentials import PenstockCredentials
@@ -8,6 +24,6 @@ Plugin = AdapterPlugin(
     adapter=PenstockAdapter,  # type: ignore[arg-type]
     credentials=PenstockCredentials,
     include_path=penstock.PACKAGE_PATH,
-    # Its macros come along, so that packages with `spark__` macros work unchanged.
+    # dbt-spark's macros, so that packages with `spark__` macros work unchanged.
     dependencies=["spark"],
 )

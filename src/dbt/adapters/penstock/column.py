@@ -1,4 +1,4 @@
-"""A column as Spark's SQL names it."""
+"""A column, with its type as Spark writes it."""
 
 from __future__ import annotations
 

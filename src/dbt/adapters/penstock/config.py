@@ -1,4 +1,4 @@
-"""A model's config at the border between dbt and the engine: what it sets itself, and all that is wrong with it."""
+"""A model's config on its way to the engine: the keys that it sets itself, and its errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PenstockConfig(AdapterConfig):
 
 
 def resolved(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config with every alias under its own name, and the feed as the table property that it is."""
+    """The config with each alias under its key's name, and `change_data_feed` as a table property."""
     plain = engine.resolved(config)
     properties = plain.get("table_properties") or {}
     if plain.get("change_data_feed") and isinstance(properties, Mapping):
@@ -39,7 +39,7 @@ def kind_of(node: Any) -> Kind | None:
 
 
 def problems(node: Any, manifest: Any) -> Found:
-    """All that is wrong with the config of a model, seed or snapshot; and what a folder or a package sets in vain."""
+    """All errors in the config of a model, seed or snapshot, and the inherited keys that have no effect on it."""
     config = node.config.to_dict()
     found = engine.check_model(
         config,
@@ -57,14 +57,14 @@ def problems(node: Any, manifest: Any) -> Found:
     if kind is Kind.CDF_MERGE:
         from penstock.changes import ChangeSource
 
-        # `cdf_source` may name models, which are looked up in the project when the model runs.
+        # `cdf_source` may name models. They are looked up when the model runs.
         keys = [key for key in ChangeSource.known() if key != "cdf_source"]
         found.errors += ChangeSource.problems({key: plain.get(key) for key in keys})
     return found
 
 
 def own_keys(node: Any, manifest: Any) -> set[str]:
-    """The keys that a model sets itself: in its SQL, or beside its name in a YAML file; dbt merges them with its folders'."""
+    """The keys that a model sets in its SQL or beside its name in a YAML file. dbt merges them with those of folders."""
     keys = set(getattr(node, "config_call_dict", None) or {})
     file = (getattr(manifest, "files", None) or {}).get(getattr(node, "patch_path", None))
     kind = _YAML_KEYS.get(str(getattr(node, "resource_type", "")))
@@ -75,12 +75,12 @@ def own_keys(node: Any, manifest: Any) -> set[str]:
 
 
 def source_problems(config: Mapping[str, Any]) -> list[str]:
-    """Everything that is wrong with where a source says that it lies; other keys are the user's own."""
+    """All errors in the keys that say where a source is. Keys of the user are ignored."""
     return engine.check_source(config)
 
 
 def is_window_model(config: Any) -> bool:
-    return config.get("materialized") == "incremental" and config.get("incremental_strategy") == "microbatch"
+    return bool(config.get("materialized") == "incremental" and config.get("incremental_strategy") == "microbatch")
 
 
 def _language(node: Any) -> str:
@@ -88,13 +88,13 @@ def _language(node: Any) -> str:
 
 
 def _is_of_package(node: Any, manifest: Any) -> bool:
-    """Whether a model is a package's, whose SQL and YAML the user can't change."""
+    """Whether a model belongs to a package, so that the user can't change its SQL and YAML."""
     project = getattr(getattr(manifest, "metadata", None), "project_name", None)
     return project is not None and node.package_name != project
 
 
 def _own_strategies(manifest: Any) -> set[str]:
-    """The incremental strategies that the project or a package has a macro for."""
+    """The incremental strategies that are macros of the project or of a package."""
     macros = getattr(manifest, "macros", None) or {}
     names = (_STRATEGY_MACRO.fullmatch(macro.name) for macro in macros.values())
     built_in = {strategy.replace("+", "_") for strategy in engine.STRATEGIES} | {"default"}

@@ -1,4 +1,4 @@
-"""A contract's constraints as Delta's CHECKs, so that the commit that makes a table enforces them already."""
+"""The constraints of a contract as CHECKs of Delta. The commit that creates a table enforces them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SIZED_TEXT = re.compile(r"\b(?:var)?char\(\d+\)")
 
 
 def certainly_fits(model: Mapping[str, Any], columns: Iterable[Column]) -> bool:
-    """Whether these are a contract's columns, by their text; Spark is asked only where a type is written otherwise."""
+    """Whether these columns are those of a contract, compared as text. False means that only Spark can tell."""
     wanted = {column["name"]: _type(column.get("data_type") or "") for column in (model.get("columns") or {}).values()}
     return wanted == {column.name: _type(column.type) for column in columns}
 
 
 def checks(model: Mapping[str, Any]) -> dict[str, str]:
-    """CHECK expressions by name, of the model's and its columns' constraints."""
+    """The CHECK expressions of a model and its columns, by name."""
     found: dict[str, str] = {}
     for column, constraint in _of_columns(model):
         if constraint.type == ConstraintType.not_null:
@@ -54,7 +54,7 @@ def checks(model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def unsupported(model: Mapping[str, Any]) -> Iterator[ColumnLevelConstraint]:
-    """Constraints that Delta has not: dbt warns of them."""
+    """The constraints that Delta does not enforce; dbt warns of them."""
     for _, constraint in _of_columns(model):
         if constraint.type not in (*_ENFORCED, ConstraintType.custom):
             yield constraint
@@ -78,7 +78,7 @@ def _parsed(kind: Any, raw: Any) -> Any:
     try:
         return raw if isinstance(raw, kind) else kind.from_dict(raw)
     except (ValueError, KeyError, TypeError) as error:
-        raise DbtRuntimeError(f"Could not parse constraint: {raw}") from error
+        raise DbtRuntimeError(f"Cannot read the constraint {raw}: {error}") from error
 
 
 def _type(text: str) -> str:

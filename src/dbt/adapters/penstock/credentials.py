@@ -1,4 +1,4 @@
-"""The profile: where the lake is, and how Spark is set up."""
+"""The profile: the root of the lake, its store and the Spark session."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from penstock.errors import PenstockError
 from penstock.secrets import credentials_problem, redact, remember
 from penstock.storage import normalize
 
-# Spark's own name for the one catalog of a session; dbt wants a database, the lake has none.
+# Spark's name for its one catalog. dbt needs a database, and a lake has none.
 DATABASE = "spark_catalog"
-# Spark's in-memory catalog takes no other names.
+# Spark's in-memory catalog accepts only such names.
 _SCHEMA = re.compile(r"\w+", re.ASCII)
 _KEYS = ("root", "schema", "database", "session", "storage_options")
 
@@ -42,7 +42,7 @@ class PenstockCredentials(Credentials):
         return self.root
 
     def _connection_keys(self) -> tuple[str, ...]:
-        # What `dbt debug` prints and `target` shows: `storage_options` and `spark_config` may hold secrets.
+        # `dbt debug` and `target` show these keys. `storage_options` and `spark_config` may hold secrets.
         return ("root", "schema", "database", "master", "memory")
 
     @property
@@ -75,7 +75,7 @@ class PenstockCredentials(Credentials):
 
     @staticmethod
     def _unusable(data: Mapping[str, Any]) -> list[str]:
-        """What the first statement would stumble over."""
+        """The errors that otherwise the first statement would raise."""
         problems = []
         root, schema = data.get("root"), data.get("schema")
         if isinstance(schema, str) and schema.strip() and not _SCHEMA.fullmatch(schema):
@@ -90,7 +90,7 @@ class PenstockCredentials(Credentials):
         return problems
 
     def lake(self, base: str | None = None) -> Lake:
-        """The lake; a relative root is relative to the project's folder."""
+        """The lake. A relative root starts at the project's folder."""
         return Lake(
             normalize(self.root, base),
             settings=SessionSettings.from_mapping(self.session),

@@ -10,7 +10,7 @@ from penstock.secrets import redact
 
 
 class Log(AdapterLogger):
-    """An adapter's log whose lines hold no secret."""
+    """The adapter's log. Secrets in a line are hidden."""
 
     def debug(self, msg: Any, *args: Any) -> None:
         super().debug(_shown(msg, args))

@@ -1,4 +1,4 @@
-"""Python models: run in this process, on the session of the model's own connection."""
+"""Python models. They run in this process, on the session of the model's connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
-    """Call the model; its DataFrame becomes a temporary view, read by the query that is returned."""
+    """Run the model, and return the query that reads its DataFrame from a temporary view."""
     place = f"<{model['path']}>"
     linecache.cache[place] = (len(compiled_code), None, compiled_code.splitlines(keepends=True), place)
     scope: dict[str, Any] = {"__name__": "dbt_python_model", "spark": runner.spark}
@@ -38,7 +38,7 @@ def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
         scrub(error)
         raise DbtRuntimeError(redact(f"Python model failed{where}: {type(error).__name__}: {error}")) from error
     finally:
-        # The model has the session in hand, and other models run in it.
+        # The model may have changed settings of the session, and other models run in it.
         session.pin(runner.spark)
     view = f"{model['alias']}__dbt_py_{uuid.uuid4().hex[:8]}"
     runner.adopt(frame).createOrReplaceTempView(quote(view))

@@ -1,4 +1,4 @@
-"""A relation as dbt names it: `schema`.`identifier`."""
+"""A relation, rendered as `schema`.`identifier`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation, EventTimeFilter, InformationSchema
 from dbt.adapters.contracts.relation import ComponentName, Policy, RelationType
-from dbt.adapters.factory import FACTORY
 
 from penstock.lake.relations import Relation
 from penstock.sql.names import Name
@@ -53,11 +52,16 @@ class PenstockRelation(BaseRelation):
 
     @property
     def is_temporary(self) -> bool:
-        """A temporary view: it has no schema, and only its own session knows it."""
+        """Whether it is a temporary view of one session: these have no schema."""
         return not self.include_policy.schema or self.schema is None
 
+    @property
+    def arranged_identifier(self) -> str:
+        """The name of the view that `adapter.arranged` creates over a temporary relation."""
+        return f"{self.identifier}_arranged"
+
     def information_schema(self, view_name: str | None = None) -> InformationSchema:
-        """dbt's own, in Spark's quotes: by itself it takes those of standard SQL."""
+        """dbt's information schema, quoted with backticks."""
         found: InformationSchema = super().information_schema(view_name)
         return found.replace(quote_character=self.quote_character)
 
@@ -65,21 +69,15 @@ class PenstockRelation(BaseRelation):
         return quote(identifier)
 
     def _is_exactish_match(self, field: ComponentName, value: str) -> bool:
-        # Spark's names know no case.
+        # Names in Spark are not case-sensitive.
         return self.path.get_lowered_part(field) == value.lower()
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
-        from penstock.windows import bounds
+        """The filter of a window or a sample, rendered without reading the table. The run of a window renders it again."""
+        from penstock.windows.filters import Filter
 
-        column = event_time_filter.field_name
-        # A CTE, or a source that is not there yet, has no columns that could be looked up.
+        if event_time_filter.start is None and event_time_filter.end is None:
+            return ""
+        # A CTE has no table whose columns could be looked up later.
         name = str(self.name_in_lake) if self.schema and self.identifier else ""
-        return bounds.marked(name, column, self._type_of(name, column), event_time_filter.start, event_time_filter.end)
-
-    @staticmethod
-    def _type_of(name: str, column: str) -> str | None:
-        """The column's real type, from the lake of the adapter that dbt has registered."""
-        from penstock.windows import column_type
-
-        adapter = FACTORY.adapters.get("penstock")
-        return column_type(adapter.lake, name, column) if adapter is not None and name else None  # type: ignore[attr-defined]
+        return Filter(name, event_time_filter.field_name, event_time_filter.start, event_time_filter.end).marked()

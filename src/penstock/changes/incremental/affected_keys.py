@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from penstock.changes.incremental import clauses
+from penstock.changes import clauses
 from penstock.changes.incremental.column_scope import ColumnScope
 from penstock.changes.incremental.grouping import aggregations, makes_key_unique
 from penstock.changes.incremental.keyed_select import KeyedSelect, KeysUnknown, descend
 from penstock.changes.incremental.leaves import Leaf, column_by_star, leaves_of, leaves_read
 from penstock.changes.query import ChangeQuery
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 
 
 @dataclass(frozen=True)

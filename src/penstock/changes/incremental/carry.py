@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 
 
 def carrying(text: str, tree: exp.Expr, column: str) -> str | None:

@@ -28,7 +28,7 @@ from penstock.changes.query import ChangeQuery, parse
 from penstock.errors import PenstockError
 from penstock.spark.facts import Facts
 from penstock.spark.weights import WEIGHT
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 
 _MARK = "penstock_aggregate_"
 # Operators that make each row from one row, or from one row of each side.

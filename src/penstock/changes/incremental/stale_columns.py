@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from penstock.changes.query import ChangeQuery, parse
 from penstock.changes.source_log import SourceChanges
-from penstock.sql import statement as sql
+from penstock.sql import tokens as sql
 
 
 class ColumnsRead:

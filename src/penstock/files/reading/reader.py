@@ -1,175 +1,138 @@
-"""The files of a batch under the model's SELECT: taken apart by Spark, not read yet."""
+"""The files of a batch under the model's SELECT: parsed by Spark, not read yet."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.delta.schema_changes import APPEND, FAIL, IGNORE, SYNC, Difference, fitted, with_new_fields
 from penstock.delta.table import Column
-from penstock.errors import PenstockError, StatementError, from_spark
+from penstock.errors import PenstockError, StatementError
 from penstock.files.config import FileSource
-from penstock.files.query import FILE_URI, Model
-from penstock.files.reading import rescue
-from penstock.files.reading.frame import Frames, Shape, format_of
+from penstock.files.query import FileQuery
+from penstock.files.reading import rescued
+from penstock.files.reading.bad_files import BadFiles, BadFileSearch
+from penstock.files.reading.file_uri import FileUriCheck
+from penstock.files.reading.options import format_of, read_options
 from penstock.spark.facts import facts
+from penstock.spark.reading.file_names import unreadable_names
+from penstock.spark.reading.file_schema import FileSchema
 from penstock.spark.schema import of_frame
 from penstock.sql.names import Name
 from penstock.sql.quoting import quote
-from penstock.storage import Storage, split_path
 
 if TYPE_CHECKING:
-    from penstock.spark.backend import Backend, DataFrame
-
-
-_FROM_FILES = "penstock.from_files"
-_TAKE_IT = f"Select {FILE_URI} of @data as it is, and give other columns another name"
-
-
-class BadFiles(Exception):
-    """Files that Spark can't read though their bytes can be had, each with its reason."""
-
-    def __init__(self, files: dict[str, str]) -> None:
-        super().__init__("; ".join(f"{path} can't be read: {reason}" for path, reason in files.items()))
-        self.files = files
+    from penstock.spark.backend import Backend, DataFrame, Frames
 
 
 @dataclass(frozen=True)
-class Request:
-    """What is to be read, and what is known of it."""
+class ReadRequest:
+    """The files to read, and what is known about them."""
 
     paths: tuple[str, ...]
     roots: tuple[str, ...]
     format: str | None = None
-    """None before it was written in a plan."""
-    shape: Shape | None = None
-    """What the files are read as, where a plan says so."""
-    known: Shape | None = None
-    """What earlier batches were read as."""
+    """None if no plan has it yet."""
+    schema: FileSchema | None = None
+    """The schema in the plan; None if no plan has it yet."""
+    known: FileSchema | None = None
+    """The schema of earlier batches."""
     columns: tuple[Column, ...] | None = None
-    """The table's columns; None where this makes the table."""
+    """The table's columns; None if this batch creates the table."""
 
 
 @dataclass
 class Reading:
-    """A request that Spark has taken apart."""
+    """A request that Spark has parsed."""
 
-    request: Request
+    request: ReadRequest
     format: str
-    shape: Shape
+    schema: FileSchema
     view: str
     query: str
     frame: DataFrame
     """The SELECT's columns as the table is to have them."""
     made: list[Column]
-    """The SELECT's own columns."""
+    """The columns that the SELECT returns."""
     warnings: list[str]
 
-    def drop(self, runner: Backend) -> None:
-        runner.drop_view(self.view)
+    def drop(self, spark: Backend) -> None:
+        spark.drop_view(self.view)
 
 
 class Reader:
     """Reads files as one model does."""
 
     def __init__(
-        self, name: Name, source: FileSource, model: Model, spark: Backend, storage_options: dict[str, str]
+        self, name: Name, source: FileSource, query: FileQuery, spark: Backend, storage_options: dict[str, str]
     ) -> None:
         self._name = name
         self._source = source
-        self._model = model
+        self._query = query
         self._spark = spark
-        self._storage_options = storage_options
-        self._keeps_file_uri: Shape | None = None
-        """The shape that the check of `source_file_uri` has passed for."""
-        self.across_rows = model.across_rows
-        """What in the model looks across rows: by its text, and by Spark's plan as soon as there is one."""
-        self._has_asked = False
+        self._bad_files = BadFileSearch(spark, source.source_roots, storage_options)
+        self._file_uri = FileUriCheck(query, spark, self._select, str(name))
+        self.across_rows = query.across_rows
+        """The part of the model that looks across rows: by its text, and by Spark's plan as soon as there is one."""
+        self._has_asked_spark = False
 
-    def read(self, request: Request) -> Reading:
-        """Have Spark take the SELECT apart, so that what is wrong with it shows before a plan is written."""
+    def read(self, request: ReadRequest) -> Reading:
+        """Have Spark parse the SELECT over these files, so errors show before a plan is written. No row is read.
+
+        Spark reads the files if their columns must be inferred. BadFiles if some can't be read and the config says
+        `on_bad_file: quarantine`.
+        """
         format = request.format or format_of(request.paths, self._source)
-        frames = Frames(self._spark, self._source, format, request.roots)
-        self._set_names_aside(request, frames)
-        shape = self._shape(request, frames)
-        self._check_file_uri(frames, shape)
-        view = f"penstock_data_{uuid.uuid4().hex}"
-        frames.frame(list(request.paths), shape, self._model.virtual).createOrReplaceTempView(view)
-        query = self._model.bind(view)
+        frames = self._frames(request, format)
+        self._refuse_bad_names(request)
+        schema = self._schema(request, frames)
+        if self._source.on_rewritten_file == "replace":
+            self._file_uri.check(frames, schema)
+        view = frames.as_view(frames.rows(list(request.paths), schema, self._query.virtual))
         try:
-            frame = self._select(query)
-            if self.across_rows is None and not self._has_asked:
-                self.across_rows, self._has_asked = self._model.across_rows_as_seen(facts(frame)), True
-            if once := self._model.once(query, frame.columns):
-                query, frame = once, self._select(once)
-            made, warnings = of_frame(frame), list[str]()
-            rescue.check_selected(self._source.rescued_data_column, frame.columns, str(self._name))
-            if request.columns is not None:
-                frame = self._fit(frame, made, request.columns, warnings.append)
+            return self._under_select(request, format, schema, view)
         except PenstockError:
             self._spark.drop_view(view)
             raise
-        return Reading(request, format, shape, view, query, frame, made, warnings)
 
-    def unreadable(self, request: Request) -> dict[str, str]:
-        """After a failure: which files can't be read is asked of each alone."""
+    def _under_select(self, request: ReadRequest, format: str, schema: FileSchema, view: str) -> Reading:
+        query = self._query.bind(view)
+        frame = self._select(query)
+        if self.across_rows is None and not self._has_asked_spark:
+            self.across_rows, self._has_asked_spark = self._query.across_rows_as_seen(facts(frame)), True
+        if once := self._query.once(query, frame.columns):
+            query, frame = once, self._select(once)
+        made, warnings = of_frame(frame), list[str]()
+        rescued.check_selected(self._source.rescued_data_column, frame.columns, str(self._name))
+        if request.columns is not None:
+            frame = self._fit(frame, made, request.columns, warnings.append)
+        return Reading(request, format, schema, view, query, frame, made, warnings)
+
+    def unreadable(self, request: ReadRequest) -> dict[str, str]:
+        """After a failed write: the files that can't be read, each with the reason. Reads each file alone."""
         assert request.format is not None
-        assert request.shape is not None
-        frames = Frames(self._spark, self._source, request.format, request.roots)
-        shape = request.shape
-        return self._probe(
-            lambda path: frames.frame([path], shape).write.format("noop").mode("overwrite").save(), request.paths
-        )
+        assert request.schema is not None
+        frames, schema = self._frames(request, request.format), request.schema
+        return self._bad_files.unreadable(request.paths, lambda path: frames.read_through([path], schema))
 
-    def _set_names_aside(self, request: Request, frames: Frames) -> None:
-        """Quarantine files that can't be opened by their names; a plan that is written already is not changed."""
-        if self._source.on_bad_file == "quarantine" and request.shape is None:
-            if bad := frames.unreadable_names(request.paths):
-                raise BadFiles(bad)
-
-    def _check_file_uri(self, frames: Frames, shape: Shape) -> None:
-        """Under `on_rewritten_file: replace` the table's `source_file_uri` must be the file's.
-
-        The earlier rows of a file are found by it: where the SELECT makes something else of it, none would be, and
-        the file's rows would be doubled. Spark hands the metadata of a column on where it is taken as it is, through
-        subqueries and joins, and drops it wherever a value is made.
-        """
-        if self._source.on_rewritten_file != "replace" or shape == self._keeps_file_uri:
-            return
-        if any(name.lower() == FILE_URI for name in shape.types):
-            self._refuse_file_uri("the files have a column of their own by this name", "Leave it out of the files")
-        if changed := self._model.changes_file_uri:
-            self._refuse_file_uri(f"the SELECT makes it of something else: {changed}", _TAKE_IT)
-        view = f"penstock_check_{uuid.uuid4().hex}"
-        frames.empty(shape, self._model.virtual, {_FROM_FILES: True}).createOrReplaceTempView(view)
-        try:
-            fields = self._select(self._model.bind(view)).schema.fields
-        finally:
-            self._spark.drop_view(view)
-        found = next((field for field in fields if field.name.lower() == FILE_URI), None)
-        if found is not None and _FROM_FILES not in found.metadata:
-            self._refuse_file_uri("the SELECT does not take it from @data as it is", _TAKE_IT)
-        self._keeps_file_uri = shape
-
-    def _refuse_file_uri(self, why: str, fix: str) -> None:
-        raise PenstockError(
-            f"`on_rewritten_file: replace` finds a file's earlier rows by {FILE_URI}, but {why}",
-            where=str(self._name),
-            fix=f"{fix}, or set `on_rewritten_file` to fail, skip or ingest.",
-        )
+    def _frames(self, request: ReadRequest, format: str) -> Frames:
+        return self._spark.frames(read_options(self._source, format, request.roots))
 
     def _select(self, query: str) -> DataFrame:
         return self._spark.query(query)
 
-    def _shape(self, request: Request, frames: Frames) -> Shape:
-        """What the files are read as: written in the plan, declared, known from earlier batches, or inferred."""
-        if request.shape is not None:
-            return request.shape
-        given = frames.given()
-        if given is not None:
-            return given
+    def _refuse_bad_names(self, request: ReadRequest) -> None:
+        """Quarantine files that Spark can't open by their names. A plan that is written already is not changed."""
+        if self._source.on_bad_file == "quarantine" and request.schema is None:
+            if bad := unreadable_names(request.paths):
+                raise BadFiles(bad)
+
+    def _schema(self, request: ReadRequest, frames: Frames) -> FileSchema:
+        """The schema to read the files with: the plan's, the declared one, that of earlier batches, or inferred."""
+        found = request.schema or frames.declared()
+        if found is not None:
+            return found
         if request.known is not None and self._source.on_schema_change == IGNORE:
             return request.known
         try:
@@ -177,7 +140,7 @@ class Reader:
         except StatementError:
             if self._source.on_bad_file != "quarantine":
                 raise
-            if bad := self._probe(lambda path: frames.infer([path]), request.paths):
+            if bad := self._bad_files.unreadable(request.paths, lambda path: frames.infer([path])):
                 raise BadFiles(bad) from None
             raise
 
@@ -188,7 +151,7 @@ class Reader:
         policy = self._source.on_schema_change
         if policy == FAIL:
             Difference(made, columns).refuse(str(self._name))
-        # What is new in a struct is added by the commit that brings its values.
+        # New fields of a struct are added by the commit that writes their values.
         have = with_new_fields(made, columns) if policy in (APPEND, SYNC) else list(columns)
         fitting = {column.name.lower(): column for column in fitted(made, have, str(self._name), policy, warn)}
         kept = (self._source.rescued_data_column or "").lower()
@@ -197,22 +160,6 @@ class Reader:
             if (target := fitting.get(column.name.lower())) is not None:
                 items.append(f"{target.value(quote(column.name))} as {quote(target.name)}")
             elif policy in (APPEND, SYNC) or column.name.lower() == kept:
-                # The column of what does not fit is added whatever the policy: its values would be lost.
+                # The rescued column is added under every policy: its values would be lost.
                 items.append(quote(column.name))
         return frame.selectExpr(*items)
-
-    def _probe(self, read: Callable[[str], object], paths: Sequence[str]) -> dict[str, str]:
-        bad = {}
-        for path in paths:
-            try:
-                read(path)
-            except Exception as error:
-                # Where its bytes can't be had either, the store is at fault and not the file; or Spark, where it does nothing.
-                self._touch(path)
-                self._spark.check_alive()
-                bad[path] = str(from_spark(error)).splitlines()[0][:500]
-        return bad
-
-    def _touch(self, path: str) -> None:
-        root, key = split_path(path, self._source.source_roots)
-        Storage(root, self._storage_options).read_start(key)

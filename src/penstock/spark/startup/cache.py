@@ -1,6 +1,7 @@
-"""The cache of this user on this machine: jars, compiled classes, class archives, all of which become running code.
+"""This user's cache on this machine: jars, compiled classes and class archives.
 
-So it is used only where nobody but this user, or root, can have written. Who may write there may run code as us.
+Its content becomes running code, so whoever can write there can run code as this user. It is used only if nobody but
+this user, or root, can have written there.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from pathlib import Path
 from penstock.errors import PenstockError
 
 COMPILED = "compiled"
-"""Class archives, launch files and our classes; earlier versions, which looked at no owner, have theirs in `classes`."""
+"""The folder of class archives, launch files and our classes. Earlier versions used `classes`, and checked no owner."""
 JARS = "jars"
 BEFORE = "classes"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_folder() -> Path:
-    """Where the cache is, whether or not it is there."""
+    """The cache's folder, which may not exist yet."""
     given = os.environ.get("PENSTOCK_CACHE")
     if given:
         return Path(given)
@@ -27,29 +28,36 @@ def cache_folder() -> Path:
 
 
 def trusted_folder(name: str) -> Path:
-    """A folder of the cache, made where it is not there; an error where others own it or may write there.
+    """A folder of the cache, created if needed. PenstockError if others own it or may write there.
 
-    OSError where it can't be made.
+    OSError if it can't be created.
     """
     base = cache_folder()
     _make(base, mends=_is_of_before(base))
-    # Jars are compared with their checksums before each use.
+    # Jars can be trusted again, because their checksums are compared before each use.
     _make(base / name, mends=name == JARS)
     return base / name
 
 
 def _is_of_before(base: Path) -> bool:
-    """Whether an earlier version made it: by the umask, which lets the group write on many machines."""
+    """Whether an earlier version created it, with the umask: on many machines that lets the group write."""
     return not (base / COMPILED).exists() and any((base / name).exists() for name in (JARS, BEFORE))
 
 
 def is_trusted_file(path: Path) -> bool:
-    """Whether a file is there, and is nobody's but ours or root's to write."""
+    """Whether a file exists, and only this user or root may write it."""
     try:
         found = path.stat()
     except FileNotFoundError:
         return False
     return stat.S_ISREG(found.st_mode) and _is_ours(found) and not found.st_mode & _OTHERS_WRITE
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a new file that nobody else can read, in place of an older one."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
 
 
 def _make(folder: Path, *, mends: bool) -> None:
@@ -70,7 +78,7 @@ def _make(folder: Path, *, mends: bool) -> None:
             f"{os.geteuid()} {cache_folder()}`.",
         )
     if found.st_mode & _OTHERS_WRITE:
-        # Never a folder that is meant for all, such as /tmp.
+        # Never repair a folder that is meant for all, such as /tmp.
         if mends and found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX:
             folder.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS_WRITE)
             return
@@ -84,7 +92,7 @@ def _make(folder: Path, *, mends: bool) -> None:
 
 
 def _is_ours(found: os.stat_result) -> bool:
-    """Root's as well: an image may bring a cache along, and root can do anything anyway."""
+    """Whether this user or root owns it: an image may bring a cache along, and root can do anything anyway."""
     return os.name != "posix" or found.st_uid in (os.geteuid(), 0)
 
 

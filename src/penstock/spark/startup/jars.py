@@ -1,4 +1,4 @@
-"""Delta's jars, and Spark's own for Avro: resolved once with Ivy, then taken from a cache, offline too."""
+"""Delta's jars, and Spark's own jar for Avro: fetched once with Ivy, then taken from the cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xml.sax.saxutils import quoteattr
 from penstock.config.session_settings import Repository
 from penstock.errors import PenstockError
 from penstock.secrets import logger, redact
-from penstock.spark.startup.cache import JARS, cache_folder, is_trusted_file, trusted_folder
+from penstock.spark.startup.cache import JARS, cache_folder, is_trusted_file, trusted_folder, write_private
 
 log = logger("penstock.jars")
 
@@ -27,7 +27,7 @@ _REALM = re.compile(r'realm="([^"]*)"', re.IGNORECASE)
 _SECONDS_TO_ASK = 30
 
 _DELTA = version("delta-spark")
-# Seven jars, 30 MB; Ivy has no limit of its own for a server that accepts and then says nothing.
+# For seven jars, 30 MB. Ivy itself waits without limit for a server that accepts and then sends nothing.
 _SECONDS_TO_FETCH = 900
 _OTHER_WAYS = (
     "Check the network, name a mirror in `session.repositories`, or fetch the jars by hand and list them in "
@@ -37,7 +37,7 @@ _UNITY = "0.6.0"
 _SPARK = ".".join(version("pyspark").split(".")[:2])
 # 4.2 has published none, and reads and writes with that of 4.1.
 _AVRO = {"4.0": "4.0.1"}.get(_SPARK, "4.1.1")
-# Only what pyspark does not bring itself: Ivy would fetch 33 jars, 26 of them for nothing.
+# The jars that pyspark does not have. With their dependencies, Ivy would fetch 33 jars, of which 26 are not needed.
 _COORDINATES = (
     ("io.delta", "delta-spark_{spark}_2.13", _DELTA),
     ("io.delta", "delta-storage", _DELTA),
@@ -69,7 +69,7 @@ def _coordinates() -> list[tuple[str, str, str]]:
 
 
 def given_jars(given: Sequence[str]) -> list[str]:
-    """The jars that the profile names."""
+    """The jars that the profile names; an error if one is missing."""
     missing = [jar for jar in given if "://" not in jar and not os.path.exists(jar)]
     if missing:
         raise PenstockError(
@@ -80,7 +80,7 @@ def given_jars(given: Sequence[str]) -> list[str]:
 
 
 def delta_jars(spark_home: str, java: str, repositories: tuple[Repository, ...] = ()) -> list[str]:
-    """The paths of the jars, fetched on the first call on a machine; each has the checksum that is written here."""
+    """The paths of the jars, which are fetched once a machine; an error if one can't be fetched or has another checksum."""
     names = [f"{name}-{revision}.jar" for _, name, revision in _coordinates()]
     if unknown := [name for name in names if name not in _SHA256]:
         raise PenstockError(
@@ -102,37 +102,25 @@ def delta_jars(spark_home: str, java: str, repositories: tuple[Repository, ...] 
 
 
 def _is_right(jar: Path) -> bool:
-    """Whether it is there, as it was published: to read all of them takes 15 ms, so no note of an earlier look is kept."""
+    """Whether the jar is there as it was published. To read all jars takes 15 ms, so no result is cached."""
     if not is_trusted_file(jar):
         return False
     if hashlib.sha256(jar.read_bytes()).hexdigest() == _SHA256[jar.name]:
         return True
-    log.warning("%s is not as it was published: it is fetched again", jar)
+    log.warning("%s is not as it was published, and is fetched again", jar)
     return False
 
 
 def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositories: tuple[Repository, ...]) -> None:
     staging = Path(tempfile.mkdtemp(prefix="fetch-", dir=folder.parent))
     try:
-        _private(staging / "settings.xml", _settings(staging, repositories))
+        write_private(staging / "settings.xml", _settings(staging, repositories))
         (staging / "ivy.xml").write_text(_module())
-        classpath = os.path.join(spark_home, "jars", "*")
-        command = [java, "-cp", classpath, "org.apache.ivy.Main", "-warn"]
-        command += ["-settings", str(staging / "settings.xml"), "-ivy", str(staging / "ivy.xml")]
-        command += ["-types", "jar", "-retrieve", str(staging / "jars" / "[artifact]-[revision].[ext]")]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_FETCH)
-        except subprocess.TimeoutExpired as error:
-            raise PenstockError(
-                f"Delta's jars did not arrive within {_SECONDS_TO_FETCH // 60} minutes",
-                where=redact(", ".join(repository.url for repository in repositories)) or "Maven Central",
-                fix=_OTHER_WAYS,
-            ) from error
+        done = _ivy(staging, spark_home, java, repositories)
         fetched = staging / "jars"
         if done.returncode != 0 or not all((fetched / name).exists() for name in names):
             told = folder.parent / "fetch.log"
-            told.unlink(missing_ok=True)
-            _private(told, redact(done.stdout + done.stderr))
+            write_private(told, redact(done.stdout + done.stderr))
             raise PenstockError(
                 "Delta's jars could not be fetched from the Maven repositories",
                 where=f"what Ivy said is in {told}",
@@ -149,20 +137,32 @@ def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositor
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
         for name in names:
-            # One by one: another process may be fetching the same, or be running with them.
+            # One by one, because another process may fetch the same jars, or run with them.
             os.replace(fetched / name, folder / name)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _private(path: Path, text: str) -> None:
-    """Write a new file that nobody else can read."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
+def _ivy(
+    staging: Path, spark_home: str, java: str, repositories: tuple[Repository, ...]
+) -> subprocess.CompletedProcess[str]:
+    """Run Ivy, the resolver that Spark carries; an error if it does not end in time."""
+    classpath = os.path.join(spark_home, "jars", "*")
+    command = [java, "-cp", classpath, "org.apache.ivy.Main", "-warn"]
+    command += ["-settings", str(staging / "settings.xml"), "-ivy", str(staging / "ivy.xml")]
+    command += ["-types", "jar", "-retrieve", str(staging / "jars" / "[artifact]-[revision].[ext]")]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_FETCH)
+    except subprocess.TimeoutExpired as error:
+        raise PenstockError(
+            f"Delta's jars did not arrive within {_SECONDS_TO_FETCH // 60} minutes",
+            where=redact(", ".join(repository.url for repository in repositories)) or "Maven Central",
+            fix=_OTHER_WAYS,
+        ) from error
 
 
 def _settings(staging: Path, repositories: tuple[Repository, ...]) -> str:
-    # An own file, because Ivy's default chain looks into ~/.m2 first and fails on a POM without its jar.
+    # With settings of our own, because Ivy's default chain looks into ~/.m2 first, and fails at a POM without a jar.
     extra = "".join(
         f'<ibiblio name="given-{number}" m2compatible="true" root={quoteattr(given.url)}/>'
         for number, given in enumerate(repositories)
@@ -176,7 +176,7 @@ def _settings(staging: Path, repositories: tuple[Repository, ...]) -> str:
 
 
 def _credentials(repositories: tuple[Repository, ...]) -> str:
-    """Ivy's block of users and passwords; the file that it goes to is ours alone, and is removed after the fetch."""
+    """Ivy's block of users and passwords. Its file is readable by this user alone, and is removed after the fetch."""
     return "".join(
         f"<credentials host={quoteattr(urlsplit(one.url).hostname or '')} realm={quoteattr(_realm(one.url))} "
         f"username={quoteattr(one.user)} passwd={quoteattr(one.password)}/>"
@@ -186,7 +186,7 @@ def _credentials(repositories: tuple[Repository, ...]) -> str:
 
 
 def _realm(url: str) -> str:
-    """The name that a server asks for a password by: Ivy gives a password to no other."""
+    """The realm that a server asks for a password by; Ivy gives the password to no other realm."""
     organisation, name, revision = _COORDINATES[1]
     jar = f"{url.rstrip('/')}/{organisation.replace('.', '/')}/{name}/{revision}/{name}-{revision}.jar"
     try:

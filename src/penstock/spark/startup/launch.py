@@ -1,7 +1,7 @@
-"""The JVM's own command, remembered: Spark's script starts a JVM to find out how to start the JVM.
+"""The start of the JVM: by Spark's script the first time on a machine, and by the same command without it later.
 
-What came out of that the first time is kept beside the class archive, and later starts go straight to Java: two thirds
-of a second less. Whoever configures Spark by its files or its environment gets Spark's script each time.
+Spark's script starts a JVM to find out how to start the JVM. The command that it finds is kept beside the class archive.
+If Spark is configured by its own files or by the environment, each start uses the script.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
 from penstock.secrets import logger
-from penstock.spark.startup.cache import is_trusted_file
+from penstock.spark.startup.cache import is_trusted_file, write_private
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 log = logger("penstock.launch")
 
 _FORMAT = 2
-# A JVM takes a second or two; on a machine that swaps, many.
+# A JVM takes a second or two to start, but many on a machine that swaps.
 _SECONDS_TO_START = 180
 _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
 _DEFAULT_OPTIONS, _SUBMIT_ARGUMENTS = "spark.driver.defaultJavaOptions", "PYSPARK_SUBMIT_ARGS"
 _MEMORY, _OPTIONS = "spark.driver.memory", "spark.driver.extraJavaOptions"
-# What spark-submit does more with than to hand it on.
+# Settings that spark-submit acts on itself, beyond passing them on.
 _FOR_SUBMIT = (
     "spark.master", "spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.kerberos.",
     "spark.driver.extraClassPath", "spark.driver.extraLibraryPath", "spark.driver.default",
@@ -56,18 +56,23 @@ class Launch:
         descriptors: tuple[int, ...] = (),
         made_of: str = "",
     ) -> None:
-        """`descriptors` are the open files that the JVM is to hold as well, `made_of` the digest of what it starts with."""
+        """`descriptors` are open files that the JVM holds as well; `made_of` is the digest of the Java and jars it starts with."""
         self._java, self._spark_home, self._folder, self._kept = java, spark_home, folder, kept
         self._made_of = made_of
-        # Settings may be secret, and a command line can be read by every user of the machine.
+        # Settings may be secret, and every user of the machine can read a command line.
         self._options_file, self._settings_file = Path(folder, "java.options"), Path(folder, "spark.properties")
         self._descriptors = descriptors
 
-    def gateway(self, configuration: Mapping[str, str], given: Collection[str], said: IO[bytes], *, local: bool) -> Any:
-        """Python's connection to a JVM that starts now; `given` are the settings that are the user's."""
-        plain = local and self.is_plain(given)
+    def gateway(
+        self, configuration: Mapping[str, str], given: Collection[str], said: IO[bytes], *, directly: bool
+    ) -> Any:
+        """Python's connection to a JVM that starts now; `given` are the names of the user's own settings.
+
+        `directly` asks for a start without Spark's script. The script is used if the command is not known, or fails.
+        """
+        plain = directly and self.is_plain(given)
         jvm = self.start(configuration, said) if plain else None
-        # pyspark is imported while that JVM starts.
+        # pyspark is imported while this JVM starts.
         from pyspark.java_gateway import launch_gateway
 
         try:
@@ -86,7 +91,7 @@ class Launch:
         return gateway
 
     def is_plain(self, given: Collection[str]) -> bool:
-        """Whether nothing but settings that are handed on as they are has a say in how Spark starts."""
+        """Whether Spark's start depends on nothing but settings that spark-submit passes on unchanged."""
         conf = Path(self._spark_home, "conf")
         return (
             os.name == "posix"
@@ -97,7 +102,7 @@ class Launch:
         )
 
     def start(self, configuration: Mapping[str, str], said: IO[bytes]) -> Jvm | None:
-        """A JVM on its way, without Spark's script; None where it is not known how."""
+        """A JVM that starts without Spark's script; None if the command is not known, or is for other jars."""
         try:
             kept = json.loads(self._kept.read_text()) if is_trusted_file(self._kept) else {}
         except (OSError, ValueError):
@@ -107,10 +112,14 @@ class Launch:
             return None
         options = [f"-Xmx{configuration[_MEMORY]}", *kept["options"], self._write_options(configuration)]
         command = [self._java, "-cp", kept["class_path"], *options, _MAIN]
-        return Jvm(command, self._spark_home, self._folder, said, self._descriptors)
+        try:
+            return Jvm(command, self._spark_home, self._folder, said, self._descriptors)
+        except OSError as error:  # such as a class path that is too long for this machine
+            log.debug("the JVM starts by Spark's script, because it can't be started without: %s", error)
+            return None
 
     def keep(self, gateway: Any, configuration: Mapping[str, str]) -> None:
-        """Remember how Spark's script has started this JVM."""
+        """Keep the command by which Spark's script has started this JVM."""
         runtime = gateway.jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
         ours = shlex.split(configuration[_OPTIONS])
         options = [item for item in runtime.getInputArguments() if item not in ours and not item.startswith("-Xmx")]
@@ -118,30 +127,30 @@ class Launch:
         text = json.dumps(known | {"class_path": runtime.getClassPath(), "options": options})
         try:
             beside = self._kept.with_name(f"launch.{os.getpid()}")
-            _write_private(beside, text)
+            write_private(beside, text)
             os.replace(beside, self._kept)
-        except OSError as error:  # a home that can't be written costs less than a second, not the run
-            log.debug("how the JVM starts is not kept: %s", error)
+        except OSError as error:  # a home that can't be written costs less than a second, and no run
+            log.debug("the command that starts the JVM is not kept: %s", error)
 
     def _write_options(self, configuration: Mapping[str, str]) -> str:
-        """The driver's options in a file, as an argument for Java."""
+        """The argument for Java that names a file with the driver's options."""
         options = [*shlex.split(configuration.get(_DEFAULT_OPTIONS, "")), *shlex.split(configuration.get(_OPTIONS, ""))]
-        _write_private(self._options_file, "".join(_quoted_for_java(option) + "\n" for option in options))
+        write_private(self._options_file, "".join(_quoted_for_java(option) + "\n" for option in options))
         return f"@{self._options_file}"
 
     @contextmanager
     def _submit_arguments(self, configuration: Mapping[str, str]) -> Iterator[None]:
-        """Settings for spark-submit by a file; those in the user's PYSPARK_SUBMIT_ARGS too."""
+        """Pass settings to spark-submit in a file, with those of the user's PYSPARK_SUBMIT_ARGS."""
         before = os.environ.get(_SUBMIT_ARGUMENTS)
         arguments, theirs, files = _without_settings(shlex.split(before or "pyspark-shell"))
         given = {**configuration, **theirs}
         if _OPTIONS in given or _DEFAULT_OPTIONS in given:
             given[_OPTIONS] = self._write_options(given)
         given.pop(_DEFAULT_OPTIONS, None)
-        # Where the same key comes twice, the later line counts.
+        # If a key comes twice, the later line counts.
         text = "".join(Path(file).read_text() + "\n" for file in files)
         text += "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in given.items())
-        _write_private(self._settings_file, text)
+        write_private(self._settings_file, text)
         ours = ["--properties-file", str(self._settings_file), *([] if files else ["--load-spark-defaults"])]
         os.environ[_SUBMIT_ARGUMENTS] = shlex.join([*ours, *arguments])
         try:
@@ -153,7 +162,7 @@ class Launch:
                 os.environ[_SUBMIT_ARGUMENTS] = before
 
     def _spark(self) -> list[Any]:
-        """What the class path was made of: Spark's script takes whatever jars are there."""
+        """Spark's folder and the time of its jars: Spark's script takes all jars that are there."""
         jars = Path(self._spark_home, "jars")
         return [self._spark_home, jars.stat().st_mtime_ns if jars.exists() else None]
 
@@ -180,7 +189,7 @@ class Jvm:
         )
 
     def gateway(self) -> Any | None:
-        """Python's connection to it; None where it ended before there was one."""
+        """Python's connection to the JVM; None if the JVM ended before that."""
         from pyspark.java_gateway import launch_gateway
         from pyspark.serializers import UTF8Deserializer, read_int
 
@@ -228,25 +237,19 @@ def _without_settings(arguments: list[str]) -> tuple[list[str], dict[str, str], 
 
 
 def _escaped(text: str) -> str:
-    """As Java's properties have it."""
+    """A text as Java's properties write it."""
     escaped = "".join(f"\\{letter}" if letter in "\\=:#! " else letter for letter in text)
     return escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
 def _quoted_for_java(option: str) -> str:
-    """One option in an argument file of Java's."""
+    """An option as Java's argument files write it."""
     escaped = option.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
-def _write_private(path: Path, text: str) -> None:
-    """Write a new file that nobody else can read."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-
-
 def spark_conf(configuration: Mapping[str, str]) -> SparkConf:
+    """These settings alone, as PySpark takes them."""
     from pyspark import SparkConf
 
     return SparkConf(loadDefaults=False).setAll(list(configuration.items()))

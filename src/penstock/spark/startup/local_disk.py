@@ -1,10 +1,9 @@
-"""How Spark meets this machine: Java classes of ours, compiled once on it by the compiler that Spark carries.
+"""Java classes of ours in one jar, compiled once on this machine by the compiler that Spark carries.
 
-Hadoop starts a process for every permission that it sets and every link that it looks at: two dozen for the commit of
-a small table. And Delta's commit on a local disk is no commit when two processes make the same version at once.
-`PlanNodes`, which lists a plan's nodes for `facts.py`, is compiled along with them.
-Beside them lies an empty `yarn-default.xml`, which Hadoop finds before its own: its settings are sent along with every
-task, half of them are YARN's, and to unpack them is a fifth of what a small task does.
+`LocalFiles` sets permissions by system calls: Hadoop starts a process for each permission that it sets and each link
+that it reads, two dozen for the commit of a small table. `LocalLog` commits by a hard link: with Delta's own log store
+two processes can commit the same version of a table on a local disk, and one commit is lost. `PlanNodes` lists the
+nodes of a plan for `facts.py`. The jar also holds the empty file of `yarn_defaults.py`.
 """
 
 from __future__ import annotations
@@ -20,35 +19,42 @@ from typing import Any
 from penstock.lake.relations import digest
 from penstock.secrets import logger
 from penstock.spark.startup.cache import COMPILED, is_trusted_file, trusted_folder
+from penstock.spark.startup.yarn_defaults import YARN_DEFAULTS
 
 log = logger("penstock.local_disk")
 
 _SECONDS_TO_END = 30
 SHARED_DISK = {"spark.delta.logStore.file.impl": "penstock.LocalLog"}
-"""The setting for a cluster: its driver commits, on a disk that it shares with its workers."""
+"""The setting for a cluster: its driver commits on a disk that it shares with its workers."""
 
 LOCAL_DISK = SHARED_DISK | {
     "spark.hadoop.fs.file.impl": "penstock.LocalFiles",
-    # Delta writes its version checksums with it; the one that is taken by itself starts `readlink` processes.
+    # Delta writes its version checksums with this class; the default one starts `readlink` processes.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-"""The settings that put the first two classes to work where this process is all of Spark."""
+"""The settings that use both classes, if this process is all of Spark."""
 
-# Not the empty `yarn-default.xml`, because a cluster may be YARN's, nor the files, which are the workers' as well.
+# Not `LocalFiles.java`: workers write files as well, and they have no jar of ours.
 _OF_A_CLUSTER = ("LocalLog.java",)
 
 
-def local_disk_jar(spark_home: str, java: str, jars: list[str], folder: str, *, local: bool = True) -> str | None:
-    """The jar with these, made in `folder` where the cache can't be written; None, with a warning, where it can't be made.
+def local_disk_jar(
+    spark_home: str, java: str, jars: list[str], folder: str, *, local: bool = True, fast: bool = True
+) -> str | None:
+    """The path of the jar; it is made in `folder` if the cache can't be written. None, with a warning, if it can't be made.
 
-    For a cluster (not `local`) it holds the class of the log alone.
+    For a cluster (not `local`) it holds `LocalLog` alone; without `fast`, it has no empty `yarn-default.xml`.
     """
     if os.name != "posix":
         return None
     ours = resources.files("penstock.spark").joinpath("java").iterdir()
-    sources = {item.name: item.read_text() for item in ours if local or item.name in _OF_A_CLUSTER}
+    sources = {
+        item.name: item.read_text()
+        for item in ours
+        if (local or item.name in _OF_A_CLUSTER) and (fast or item.name != YARN_DEFAULTS)
+    }
     name = f"local-disk-{digest(spark_home, jars, sources)}.jar"
     kept = _kept()
     if kept is not None and is_trusted_file(kept / name):
@@ -59,7 +65,7 @@ def local_disk_jar(spark_home: str, java: str, jars: list[str], folder: str, *, 
             (Path(work) / source).write_text(text)
         try:
             _compile(work, spark_home, java, jars)
-        except Exception as error:  # a Spark of another making, without that compiler
+        except Exception as error:  # a Spark that was built without this compiler
             log.warning(
                 "Delta's own log store is used on the local disk, because penstock's can't be compiled: %s. "
                 "When two processes commit to a table at once, one commit may be lost: run one at a time, or use the "
@@ -105,7 +111,7 @@ def _compile(work: str, spark_home: str, java: str, jars: list[str]) -> None:
 
 
 def _kept() -> Path | None:
-    """The cache's folder; None where there is none, and none can be made."""
+    """The cache's folder; None if there is none, and none can be made."""
     try:
         return trusted_folder(COMPILED)
     except OSError:

@@ -1,4 +1,4 @@
-"""How much memory this process may use: the least of the machine's and of every control group above it."""
+"""How much memory this process may use: the lowest limit of the machine and of all control groups above the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHARE_OF_DRIVER = 0.5
 
 
 def budget(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes that this process may use in all."""
+    """Bytes that this process may use in total."""
     limits = [limit for limit in (_physical(), *_group_limits(proc, groups)) if limit > 0]
     return min(limits) if limits else 4096 * MEBIBYTE
 
@@ -53,7 +53,7 @@ def _group_limits(proc: Path, groups: Path) -> list[int]:
 def _walk_up(base: Path, path: str, file: str) -> list[int]:
     limits = []
     folder = base / path.lstrip("/")
-    # Inside a container the path may name a group that is only visible from outside: the base is then our own.
+    # Inside a container the path may name a group that is visible only from outside; then the base is our own group.
     for group in (folder, *folder.parents):
         try:
             text = (group / file).read_text().strip()

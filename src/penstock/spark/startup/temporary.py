@@ -1,4 +1,4 @@
-"""The temporary folder of this process's Spark, and the sweep of those that killed processes have left."""
+"""The temporary folder of this process's Spark, and the removal of folders that killed processes have left."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PREFIX = "penstock-"
 
 
 class TemporaryFolder:
-    """A folder that is removed as the process ends, and by a later process's sweep where it was killed.
+    """A folder that is removed at the end of the process, or by a later process if this one is killed.
 
-    Its lock is for the JVM too: when Python is killed, the JVM goes on for a moment and still writes here.
+    The JVM holds its lock too: if Python is killed, the JVM goes on for a moment and still writes here.
     """
 
     def __init__(self) -> None:
@@ -26,12 +26,12 @@ class TemporaryFolder:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """For `pass_fds`: a child process that has them holds the lock as well."""
+        """The open files for `pass_fds`, with which a child process holds the lock as well."""
         return () if self._lock is None else (self._lock.descriptor,)
 
 
 def sweep() -> None:
-    """Remove the folders whose processes have ended; whatever can't be removed stays."""
+    """Remove the folders of processes that have ended; a folder that can't be removed stays."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         if not is_locked_folder(folder):
             _sweep_unlocked(folder)
@@ -41,7 +41,10 @@ def sweep() -> None:
 
 
 def _sweep_unlocked(folder: Path) -> None:
-    """One of a version without locks, or on a disk that has none: its process id may be another container's."""
+    """Remove a folder without a lock, of an old version or on a disk without locks, once it is old enough.
+
+    Its process id may be another container's.
+    """
     pid = folder.name[len(_PREFIX) :].split("-", 1)[0]
     if pid.isdigit() and not _alive(int(pid)) and untouched_for(folder, DAY):
         shutil.rmtree(folder, ignore_errors=True)

@@ -6,13 +6,11 @@ import io
 import json
 import os
 import subprocess
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from penstock.spark.session import FirstAlone
 from penstock.spark.startup.launch import Launch
 
 CONFIGURATION = {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:Ours=1 -Dours=true"}
@@ -139,54 +137,3 @@ def test_sparks_own_files_are_read_too(launch: Launch, tmp_path: Path) -> None:
         given = os.environ["PYSPARK_SUBMIT_ARGS"]
     assert given == f"--properties-file {tmp_path}/spark.properties --load-spark-defaults pyspark-shell"
     assert "PYSPARK_SUBMIT_ARGS" not in os.environ
-
-
-def test_first_alone() -> None:
-    """The others wait for the first, and for no other."""
-    alone = FirstAlone(seconds=60)
-    said: list[str] = []
-    begun, may_end = threading.Event(), threading.Event()
-
-    def first() -> None:
-        with alone():
-            begun.set()
-            may_end.wait(10)
-            said.append("first")
-
-    def later() -> None:
-        with alone():
-            said.append("later")
-
-    threads = [threading.Thread(target=first), *(threading.Thread(target=later) for _ in range(3))]
-    threads[0].start()
-    begun.wait(10)
-    for thread in threads[1:]:
-        thread.start()
-    may_end.set()
-    for thread in threads:
-        thread.join(10)
-    assert said == ["first", "later", "later", "later"]
-
-
-def test_first_alone_not_for_long() -> None:
-    alone = FirstAlone(seconds=0.01)
-    passed = threading.Event()
-
-    def later() -> None:
-        with alone():
-            passed.set()
-
-    with alone():
-        thread = threading.Thread(target=later)
-        thread.start()
-        assert passed.wait(10)
-        assert alone._done.is_set(), "the next one would wait as long again"
-    thread.join(10)
-
-
-def test_a_first_that_fails_holds_nobody() -> None:
-    alone = FirstAlone(seconds=60)
-    with pytest.raises(ValueError, match="wrong"), alone():
-        raise ValueError("wrong")
-    with alone():
-        pass

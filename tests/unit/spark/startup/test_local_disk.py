@@ -56,3 +56,11 @@ def test_a_cluster_gets_the_class_of_the_log_alone(
     assert jar is not None
     with zipfile.ZipFile(jar) as content:
         assert content.namelist() == held
+
+
+def test_without_shortcuts_hadoop_finds_its_own_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_disk, "_compile", lambda *_: None)
+    jar = local_disk.local_disk_jar("/spark", "java", [], str(tmp_path), fast=False)
+    assert jar is not None
+    with zipfile.ZipFile(jar) as content:
+        assert content.namelist() == []

@@ -1,4 +1,4 @@
-{#- A view keeps its docs in its own file; a table's comment is set where it is created. -#}
+{#- The docs of a view are in its file. The comment of a table is part of the statement that creates it. -#}
 {% macro penstock__persist_docs(relation, model, for_relation, for_columns) -%}
   {% if for_columns and config.persist_column_docs() and model.columns %}
     {% set existing_columns = adapter.get_columns_in_relation(relation) | map(attribute='name') | list %}
@@ -32,10 +32,10 @@
   {% endif %}
 {%- endmacro %}
 
-{#- A lake has folders, and folders have no grants of SQL's kind. -#}
+{#- A lake is a folder, and a folder has no grants. -#}
 {% macro penstock__apply_grants(relation, grant_config, should_revoke=True) -%}
   {% if grant_config %}
-    {% do exceptions.warn("`grants` are not applied to " ~ relation ~ ": a lake has none, its storage's permissions rule") %}
+    {% do exceptions.warn("`grants` are not applied to " ~ relation ~ ": a lake has no grants. Set permissions on its storage.") %}
   {% endif %}
 {%- endmacro %}
 
@@ -43,7 +43,7 @@
   {{ return(False) }}
 {%- endmacro %}
 
-{#- Constraints are part of the statement that creates the table: see `adapter.table_clauses`. -#}
+{#- Constraints are part of the statement that creates the table (`adapter.table_clauses`). -#}
 {% macro penstock__persist_constraints(relation, model) -%}
 {%- endmacro %}
 

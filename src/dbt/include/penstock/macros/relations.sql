@@ -1,4 +1,4 @@
-{#- Schemas and relations are folders: Python knows them, and no JVM is started for them. -#}
+{#- Schemas and relations are folders, so Python finds them without a JVM. -#}
 
 {% macro penstock__create_schema(relation) -%}
   {% do adapter.create_schema(relation) %}
@@ -44,19 +44,19 @@
 
 {% macro penstock__generate_database_name(custom_database_name=none, node=none) -%}
   {%- if custom_database_name is not none and custom_database_name != target.database -%}
-    {% do exceptions.raise_compiler_error("`database` can't be set: a lake has schemas only, " ~ custom_database_name ~ " is not one of them") %}
+    {% do exceptions.raise_compiler_error("`database` can't be set to " ~ custom_database_name ~ ": a lake has schemas only. Remove the key.") %}
   {%- endif -%}
   {% do return(target.database) %}
 {%- endmacro %}
 
-{#- A temporary view is evaluated when it is read: a statement that runs again after a lost race sees the new state. -#}
+{#- A temporary view, not a table: a statement that runs again after a conflict reads the new state. -#}
 {% macro penstock__make_temp_relation(base_relation, suffix) %}
   {%- set unique = base_relation.identifier ~ suffix ~ '_' ~ local_md5(invocation_id ~ base_relation.render())[:8] -%}
   {%- set temp_relation = base_relation.incorporate(path={'identifier': unique}, type='view') -%}
   {{ return(temp_relation.include(database=false, schema=false)) }}
 {% endmacro %}
 
-{#- Statements of the model's own that come first, each with its semicolon. -#}
+{#- Statements of the model that run first, each with its semicolon. -#}
 {% macro sql_header() -%}
   {%- set header = config.get('sql_header') -%}
   {{ header if header is not none }}

@@ -1,4 +1,4 @@
-{#- Unit tests of models over `@data`: the rows that are given for it stand in its place. -#}
+{#- Unit tests of models over `@data`: the given rows replace it. -#}
 {% macro penstock__get_unit_test_sql(main_sql, expected_fixture_sql, expected_column_names) -%}
   {{ default__get_unit_test_sql(with_given_data(main_sql), expected_fixture_sql, expected_column_names) }}
 {%- endmacro %}

@@ -1,4 +1,4 @@
-{#- A model over `@data`: its batches are the engine's, in one call. -#}
+{#- A model over `@data`. The engine runs all batches in one call. -#}
 {% macro ingest_files(target_relation, replace) -%}
   {% do begin_model() %}
 
@@ -8,7 +8,7 @@
   {{ return(end_engine_model(target_relation)) }}
 {%- endmacro %}
 
-{#- `--empty` brings no file in, so a table that has a ledger is left alone. -#}
+{#- `--empty` ingests no file, so a table that has a ledger stays as it is. -#}
 {% macro reads_files() -%}
   {{ return(adapter.is_file_model(model) and not flags.EMPTY) }}
 {%- endmacro %}

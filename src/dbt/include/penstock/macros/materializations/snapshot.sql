@@ -1,4 +1,4 @@
-{#- dbt's own snapshot: dbt-spark's would be found first. -#}
+{#- dbt's own snapshot. Without this, dbt would use the one of dbt-spark. -#}
 {% materialization snapshot, adapter='penstock' %}
   {% do adapter.check_location(this, sql, snapshot_columns()) %}
   {%- set built = dbt.materialization_snapshot_default() -%}
@@ -6,7 +6,7 @@
   {{ return(built) }}
 {% endmaterialization %}
 
-{#- What a snapshot's table has besides the columns of its query. -#}
+{#- The columns of a snapshot's table that its query does not have. -#}
 {% macro snapshot_columns() -%}
   {%- set names = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
   {%- set added = [names.dbt_scd_id, names.dbt_updated_at, names.dbt_valid_from, names.dbt_valid_to] -%}
@@ -21,7 +21,7 @@
   {% do adapter.drop_relation(staging_relation) %}
 {%- endmacro %}
 
-{#- A literal, because a MERGE may read its source twice and must see one time. -#}
+{#- A literal, because a MERGE may read its source twice, and both must have the same time. -#}
 {% macro penstock__snapshot_get_time() -%}
   timestamp '{{ modules.datetime.datetime.now(modules.pytz.utc).strftime("%Y-%m-%d %H:%M:%S.%f") }}+00:00'
 {%- endmacro %}

@@ -1,22 +1,22 @@
-{#- What every materialization does before and after its own part. -#}
+{#- The first and the last steps of every materialization. -#}
 {% macro begin_model() -%}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 {%- endmacro %}
 
-{#- dbt's assertion of an enforced contract, for the engine to call with the query that it has made; else none. -#}
+{#- The macro that checks an enforced contract; the engine calls it with its query. None without a contract. -#}
 {% macro contract_check() -%}
   {{ return(get_assert_columns_equivalent if config.get('contract').enforced else none) }}
 {%- endmacro %}
 
-{#- What changed in the config of a table that is there. -#}
+{#- Applies a changed config to an existing table. -#}
 {% macro apply_layout(relation) -%}
   {% for change in adapter.layout_changes(relation, model) %}
     {% do run_query(change) %}
   {% endfor %}
 {%- endmacro %}
 
-{#- A model that found nothing to make its table from has none to document. -#}
+{#- Without files there may be no table, so there is nothing to document. -#}
 {% macro end_model(relation, is_there=true) -%}
   {% do apply_grants(relation, config.get('grants')) %}
   {% if is_there %}
@@ -29,7 +29,7 @@
   {{ return({'relations': [relation]}) }}
 {%- endmacro %}
 
-{#- The same for what the engine has made in one call, or has found nothing to make of. -#}
+{#- The last steps of a model that the engine runs in one call. -#}
 {% macro end_engine_model(relation) -%}
   {%- set is_there = adapter.is_there(relation) -%}
   {% if is_there %}

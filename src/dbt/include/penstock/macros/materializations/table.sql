@@ -17,7 +17,7 @@
 {% endmaterialization %}
 
 
-{#- What a model selects: its SQL, or the DataFrame that its Python returned. -#}
+{#- The query of a model: its SQL, or a query over the DataFrame that its Python returned. -#}
 {% macro model_query() -%}
   {%- if model['language'] == 'python' -%}
     {{ return(adapter.python_query(model, compiled_code ~ '\n' ~ py_script_postfix(model))) }}

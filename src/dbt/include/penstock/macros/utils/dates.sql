@@ -1,10 +1,10 @@
-{#- Native in Spark 4: dbt-spark builds them by hand. -#}
+{#- Spark 4 has these functions; dbt-spark builds them from others. -#}
 
 {% macro penstock__dateadd(datepart, interval, from_date_or_timestamp) -%}
   dateadd({{ datepart }}, {{ interval }}, {{ from_date_or_timestamp }})
 {%- endmacro %}
 
-{#- Boundaries crossed, as dbt has it, not whole units passed, as Spark has it: hence the truncation. -#}
+{#- dbt counts the boundaries between two times, and Spark counts whole units. So both are truncated first. -#}
 {% macro penstock__datediff(first_date, second_date, datepart) -%}
   {%- set part = datepart | lower -%}
   {%- if part == 'week' -%}

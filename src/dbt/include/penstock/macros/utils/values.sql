@@ -22,7 +22,7 @@
 {% macro penstock__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
   {%- if limit_num -%}
     {%- if order_by_clause -%}
-      {#- Only LISTAGG sorts what it gathers; in hex no value holds the comma that parts them again. -#}
+      {#- Only LISTAGG sorts its values. They are in hex, so that none has the comma that separates them. -#}
       {%- set sorted = "split(listagg(hex(cast(" ~ measure ~ " as string)), ',') within group (" ~ order_by_clause ~ "), ',')" -%}
       array_join(transform(slice({{ sorted }}, 1, {{ limit_num }}), x -> decode(unhex(x), 'UTF-8')), {{ delimiter_text }})
     {%- else -%}

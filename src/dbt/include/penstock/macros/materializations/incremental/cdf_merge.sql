@@ -1,4 +1,4 @@
-{#- The row-level changes of the tables that the model reads, in one merge: the engine's, in one call. -#}
+{#- Row changes of the tables that the model reads. The engine merges them in one call. -#}
 {% macro merge_changes(target_relation, existing_relation) -%}
   {% do begin_model() %}
 

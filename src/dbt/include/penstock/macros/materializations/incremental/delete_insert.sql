@@ -1,5 +1,5 @@
-{#- In one commit: each row comes twice, once to delete the rows of its key and once to be inserted.
-    As a struct, so that a bare name in a predicate is the target's, as it would be in a DELETE. -#}
+{#- One MERGE, so one commit. Each row comes twice: once to delete the rows of its key, and once to be inserted.
+    Rows are structs, so that a name without a prefix in a predicate means the target's column, as in a DELETE. -#}
 {% macro penstock__get_delete_insert_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) -%}
   {%- set columns = dest_columns | map(attribute='quoted') | join(', ') -%}
   {%- set keys = adapter.quoted_names(unique_key, dest_columns) -%}

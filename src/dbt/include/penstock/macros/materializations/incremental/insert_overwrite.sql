@@ -1,4 +1,4 @@
-{#- The partitions that the query holds are replaced; a table without partitions is replaced whole. -#}
+{#- Replaces the partitions that the query has rows for. A table without partitions is replaced as a whole. -#}
 {% macro penstock__get_incremental_insert_overwrite_sql(arg_dict) -%}
   insert overwrite {{ arg_dict['target_relation'] }} by name
   select {{ arg_dict['dest_columns'] | map(attribute='quoted') | join(', ') }} from {{ arg_dict['temp_relation'] }}

@@ -1,5 +1,5 @@
-{#- Two keys that are both null are the same key, and a full refresh would keep one row of them.
-    The names that are set have no prefix: with schema evolution they may be columns that the table has not yet. -#}
+{#- Two null keys are equal (`<=>`).
+    The columns in SET have no prefix, because with schema evolution the table may not have them yet. -#}
 {% macro penstock__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) -%}
   {%- set keys = adapter.quoted_names(unique_key, dest_columns) -%}
   {%- set conditions = [] if keys else ['false'] -%}

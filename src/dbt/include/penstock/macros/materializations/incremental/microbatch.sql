@@ -1,4 +1,4 @@
-{#- A window of a microbatch model: what is to be done about it is the engine's to decide, in one call. -#}
+{#- One window of a microbatch model. The engine decides in one call whether, and with which others, it runs. -#}
 {% macro run_window(target_relation) -%}
   {% do adapter.check_window(model) %}
   {% do begin_model() %}

@@ -1,9 +1,9 @@
-{#- The rows that match the predicates are replaced by the query's, in one commit. -#}
+{#- Replaces the rows that match the predicates with the rows of the query, in one commit. -#}
 {% macro get_incremental_replace_where_sql(arg_dict) -%}
   {%- set predicates = arg_dict['incremental_predicates'] -%}
   {%- set predicates = [predicates] if predicates is string else (predicates or []) -%}
   {%- if not predicates -%}
-    {% do exceptions.raise_compiler_error("`replace_where` needs `incremental_predicates`: the condition on the rows to replace") %}
+    {% do exceptions.raise_compiler_error("`replace_where` needs `incremental_predicates`: the condition of the rows to replace") %}
   {%- endif -%}
   insert into {{ arg_dict['target_relation'] }} by name
   replace where ({{ predicates | join(') and (') }})

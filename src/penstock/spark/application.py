@@ -1,0 +1,60 @@
+"""What penstock keeps for one Spark application: every session of a process shares it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+from penstock.spark.catalog import Catalog
+from penstock.spark.file_systems import Stores
+from penstock.spark.startup.first_statement import FirstStatement
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+_INTERPRETED = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+
+class Application:
+    """The state of one Spark application. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.stores = Stores()
+        """The stores that Spark is known to work on."""
+        self.catalog = Catalog(self.stores)
+        """The lake's names in Spark's in-memory catalog."""
+        self.first_statement = FirstStatement()
+        """Has the first statement that writes run alone."""
+        self._interpreting: SparkSession | None = None
+        self._lock = threading.Lock()
+
+    def interpreting(self, spark: SparkSession) -> SparkSession:
+        """A session for queries over a handful of rows with hundreds of columns, such as Delta's over a small log.
+
+        It generates no code and does not plan again after each stage: both take longer than such a query does.
+        """
+        with self._lock:
+            if self._interpreting is None:
+                made = spark.newSession()
+                for key, value in _INTERPRETED.items():
+                    made.conf.set(key, value)
+                self._interpreting = made
+            return self._interpreting
+
+
+_applications: weakref.WeakKeyDictionary[SparkContext, Application] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def application_of(spark: SparkSession) -> Application:
+    """The application of a session; it is forgotten with its Spark context."""
+    with _lock:
+        return _applications.setdefault(spark.sparkContext, Application())

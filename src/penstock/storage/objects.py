@@ -1,0 +1,343 @@
+"""Small objects on local disk, S3, ADLS and GCS, with the same few methods for every store."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import NotFoundError as StoreNotFound
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from penstock.config import store_options
+from penstock.errors import NotFound, PenstockError
+from penstock.storage.locations import is_uri, join, split_root
+
+# obstore rejects a key with such a part, or strips a slash from an end and then addresses another object.
+_INVALID_KEY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
+# obstore also raises Python's own errors, e.g. FileNotFoundError for a missing bucket.
+_FAILURES = (BaseError, ValueError, OSError, NotImplementedError)
+_MAYBE = (
+    "The object may exist nevertheless, if only the store's answer was lost. Check `storage_options` and run again."
+)
+_READ_AS_ANOTHER = re.compile(r"\\|%[0-9A-Fa-f]{2}")
+_CHECK = "Check the path, its permissions and `storage_options`."
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One object: its path below the storage's root, the time of its last write, and its size in bytes."""
+
+    path: str
+    modified: datetime
+    size: int
+
+
+def _first_line(text: object) -> str:
+    """The first line of an error's text. The other lines are obstore's dump of its arguments."""
+    return str(text).strip().split("\n", 1)[0]
+
+
+def _is_panic(error: BaseException) -> bool:
+    """Whether Rust panicked. Such an error is not an Exception, and its class can't be imported."""
+    return type(error).__name__ == "PanicException"
+
+
+class Storage:
+    """The objects below one root. Paths are relative to the root, use `/`, and are never decoded or normalized.
+
+    A missing object is NotFound, None or an empty result. Every other failure of the store is a PenstockError.
+    """
+
+    def __init__(self, root: str, options: dict[str, str] | None = None) -> None:
+        self.root = root
+        self.local = not is_uri(root)
+        self._options = options or {}
+        self._address, self._prefix = split_root(root)
+        self._opened: ObjectStore | None = None
+
+    @property
+    def _store(self) -> ObjectStore:
+        if self._opened is None:
+            store, client = store_options.for_store(self._address, self._options)
+            try:
+                if self.local:
+                    self._opened = LocalStore(self.root, mkdir=True)
+                else:
+                    given: dict[str, Any] = {"config": store or None, "client_options": client or None}
+                    self._opened = from_url(self._address, **given)
+            except BaseException as error:
+                if not isinstance(error, _FAILURES) and not _is_panic(error):
+                    raise
+                raise PenstockError(
+                    f"The store can't be opened: {store_options.hidden(_first_line(error), self._options)}",
+                    where=self.root,
+                    fix="Use a path or a URI such as s3://, gs:// or abfss://, and check `storage_options`.",
+                ) from error
+        return self._opened
+
+    def check_root(self, *, writable: bool) -> None:
+        """Raise a clear error now if the root could not be used later."""
+        if not self.local:
+            self.folders("")
+            return
+        if found := _READ_AS_ANOTHER.search(self.root):
+            raise PenstockError(
+                f"The root contains {found.group()}, which delta-rs reads as another character",
+                where=self.root,
+                fix="Choose another folder.",
+            )
+        root = Path(self.root)
+        existing = next(path for path in (root, *root.parents) if os.path.exists(path))
+        if not existing.is_dir():
+            what = "The root is a file" if existing == root else f"The root is below a file, {existing}"
+            raise PenstockError(what, where=self.root, fix="Choose a folder.")
+        if not os.access(existing, os.R_OK | os.X_OK):
+            raise PenstockError("The root can't be read", where=self.root, fix="Check its permissions.")
+        if writable and not os.access(existing, os.W_OK | os.X_OK):
+            raise PenstockError("The root can't be written", where=self.root, fix="Check its permissions.")
+
+    def exists(self, path: str) -> bool:
+        return self.head(path) is not None
+
+    def head(self, path: str) -> Entry | None:
+        """One object's path, time and size; None only if the store answers that the object does not exist."""
+        if self.local:
+            # Not through obstore: the name of a file on disk may be an invalid key for obstore.
+            status = self._status(path)
+            if status is None or not stat.S_ISREG(status.st_mode):
+                return None
+            return Entry(path, datetime.fromtimestamp(status.st_mtime, timezone.utc), status.st_size)
+        key = self._key(path)
+        try:
+            meta = obstore.head(self._store, key)
+        except (StoreNotFound, FileNotFoundError):
+            return None
+        except _FAILURES as error:
+            raise self._failed("checked", path, error) from error
+        return Entry(path, meta["last_modified"], meta["size"])
+
+    def read(self, path: str) -> bytes:
+        """The whole object; NotFound if it does not exist."""
+        if self.local and not self._is_file(path):
+            # Opening the store would create its folder.
+            raise self._missing(path)
+        key = self._key(path)
+        try:
+            return bytes(obstore.get(self._store, key).bytes())
+        except (StoreNotFound, FileNotFoundError) as error:
+            raise self._missing(path) from error
+        except _FAILURES as error:
+            raise self._failed("read", path, error) from error
+
+    def read_start(self, path: str) -> bytes:
+        """The object's first byte, empty if the object is empty. This checks that the store permits the read."""
+        try:
+            if self.local:
+                # Not through obstore: the name of a file on disk may be an invalid key for obstore.
+                with open(os.path.join(self.root, path), "rb") as file:
+                    return file.read(1)
+            return bytes(obstore.get_range(self._store, self._key(path), start=0, length=1))
+        except (StoreNotFound, FileNotFoundError) as error:
+            raise self._missing(path) from error
+        except _FAILURES as error:
+            raise self._failed("read", path, error) from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write the object atomically, over an old one too: a reader sees the old object or the new one."""
+        key = self._key(path)
+        try:
+            obstore.put(self._store, key, data)
+        except _FAILURES as error:
+            raise self._failed("written", path, error, _MAYBE) from error
+
+    def write_new(self, path: str, data: bytes) -> bool:
+        """Write the object only if it does not exist (put-if-absent). False if another writer was first.
+
+        A store may write the object but lose its answer. The client then tries again and learns that the object
+        exists, or it gives up. So this method reads the object after such an answer: equal bytes count as our own
+        write, and the result is True. Two writers of the same bytes therefore both get True.
+        """
+        key = self._key(path)
+        try:
+            obstore.put(self._store, key, data, mode="create")
+        except AlreadyExistsError:
+            return self._holds(path, data)
+        except _FAILURES as error:
+            failure = self._failed("written", path, error, _MAYBE)
+            try:
+                if self._holds(path, data):
+                    return True
+            except PenstockError:
+                pass  # the store does not answer; the first error says more
+            raise failure from error
+        return True
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        try:
+            return self.read(path) == data
+        except NotFound:
+            return False
+
+    def copy(self, old: str, new: str) -> None:
+        """Copy an object inside its store, without a download. NotFound if it does not exist."""
+        source, target = self._key(old), self._key(new)
+        try:
+            obstore.copy(self._store, source, target)
+        except (StoreNotFound, FileNotFoundError) as error:
+            raise self._missing(old) from error
+        except _FAILURES as error:
+            raise self._failed("copied", old, error, _MAYBE) from error
+
+    def delete(self, path: str) -> None:
+        """Delete an object. It is no error if the object does not exist."""
+        key = self._key(path)
+        try:
+            obstore.delete(self._store, key)
+        except (StoreNotFound, FileNotFoundError):
+            return
+        except _FAILURES as error:
+            raise self._failed("deleted", path, error) from error
+
+    def list(self, folder: str) -> Iterator[Entry]:
+        """Every object below a folder, in no order; empty if the folder does not exist."""
+        if self.local and not self._is_folder(folder):
+            return
+        below = self._key(folder)
+        try:
+            for chunk in obstore.list(self._store, below or None):
+                for meta in chunk:
+                    yield Entry(self._below(meta["path"]), meta["last_modified"], meta["size"])
+        except _FAILURES as error:
+            raise self._failed("listed", folder, error) from error
+
+    def batches(self, rows: int) -> Iterator[tuple[str, Any]]:
+        """Every object below the root, as obstore's Arrow batches, each with a prefix for its `path` column.
+
+        `path` is the whole key in the bucket. The prefix followed by the key is the object's location.
+        """
+        try:
+            for chunk in obstore.list(self._store, self._key("") or None, chunk_size=rows, return_arrow=True):
+                yield join(self._address, ""), chunk
+        except _FAILURES as error:
+            raise self._failed("listed", "", error) from error
+
+    def folders(self, folder: str) -> Sequence[str]:
+        """The names of the folders directly below a folder, sorted; empty if the folder does not exist."""
+        if self.local:
+            try:
+                with os.scandir(os.path.join(self.root, folder)) as entries:
+                    return sorted(entry.name for entry in entries if entry.is_dir())
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            except OSError as error:
+                raise self._failed("listed", folder, error) from error
+        below = self._key(folder)
+        try:
+            listed = obstore.list_with_delimiter(self._store, below or None)
+        except _FAILURES as error:
+            raise self._failed("listed", folder, error) from error
+        return sorted(prefix.rstrip("/").rsplit("/", 1)[-1] for prefix in listed["common_prefixes"])
+
+    def has_folder(self, folder: str) -> bool:
+        if self.local:
+            return self._is_folder(folder)
+        return next(self.list(folder), None) is not None
+
+    def make_folder(self, folder: str) -> None:
+        """Create a folder on a disk, so that people see it. Does nothing on an object store, which has no folders."""
+        if self.local:
+            try:
+                os.makedirs(os.path.join(self.root, folder), exist_ok=True)
+            except OSError as error:
+                raise self._failed("created", folder, error) from error
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete a folder and everything below it, not atomically. The caller checks first that this is allowed."""
+        if self.local:
+            try:
+                shutil.rmtree(os.path.join(self.root, folder))
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                raise self._failed("deleted", folder, error) from error
+            return
+        keys = [self._key(entry.path) for entry in self.list(folder)]
+        try:
+            if keys:
+                obstore.delete(self._store, keys)
+        except _FAILURES as error:
+            raise self._failed("deleted", folder, error) from error
+
+    def move_folder(self, old: str, new: str) -> None:
+        """Rename a folder: atomic on a disk, object by object on an object store."""
+        if self.local:
+            try:
+                os.makedirs(os.path.dirname(os.path.join(self.root, new)), exist_ok=True)
+                os.rename(os.path.join(self.root, old), os.path.join(self.root, new))
+            except OSError as error:
+                raise self._failed("renamed", old, error) from error
+            return
+        try:
+            for entry in list(self.list(old)):
+                try:
+                    obstore.copy(self._store, self._key(entry.path), self._key(new + entry.path[len(old) :]))
+                except (StoreNotFound, FileNotFoundError):
+                    # An empty object `a/` that stands for a folder is listed as `a`; obstore can't address it.
+                    if entry.size:
+                        raise
+        except _FAILURES as error:
+            raise self._failed("renamed", old, error) from error
+        self.delete_folder(old)
+
+    def _key(self, path: str) -> str:
+        """The object's key in the opened store. An error if obstore would address another object by it."""
+        key = "/".join(part for part in (self._prefix, path) if part)
+        if key and _INVALID_KEY.search(key):
+            raise PenstockError(
+                f"The key {key!r} can't be addressed: it has an empty part, a part `.` or `..`, a slash at its start "
+                "or end, or a control character",
+                where=self.root,
+                fix="Rename the object, or correct the path.",
+            )
+        return key
+
+    def _below(self, key: str) -> str:
+        return key[len(self._prefix) + 1 :] if self._prefix else key
+
+    def _is_file(self, path: str) -> bool:
+        return stat.S_ISREG(self._mode(path))
+
+    def _is_folder(self, path: str) -> bool:
+        return stat.S_ISDIR(self._mode(path))
+
+    def _mode(self, path: str) -> int:
+        status = self._status(path)
+        return 0 if status is None else status.st_mode
+
+    def _status(self, path: str) -> os.stat_result | None:
+        """The stat of a path on disk; None only if nothing is there. os.path.exists would also hide a denied access."""
+        try:
+            return os.stat(os.path.join(self.root, path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise self._failed("checked", path, error) from error
+
+    def _missing(self, path: str) -> NotFound:
+        return NotFound("There is no such object", where=join(self.root, path))
+
+    def _failed(self, verb: str, path: str, error: BaseException, fix: str = _CHECK) -> PenstockError:
+        return PenstockError(
+            f"The path could not be {verb}: {_first_line(error)}",
+            where=join(self.root, path) if path else self.root,
+            fix=fix,
+        )
