@@ -184,16 +184,10 @@ class WindowJob(Job[WindowPlan]):
         window, note = self._window_of(plan), state.note(plan.number)
         self._running = Running(plan, note)
         self.step("write")
-        if plan.replace:
-            query = self._read(window, plan.schema).new()
-            self.create_table(plan, query if plan.windows else f"select * from (\n{query}\n) where false", note)
-        elif self._select.is_empty(window):
-            self.journal.commit_empty(plan.number, state, note=note)
-        else:
-            rows = self._read(window, plan.schema)
-            query = rows.into(self._fit(rows, state))
-            self.spark.run(f"insert into {self.name.sql} by name\n{query}", on_sql(MARK, plan.number, note))
-        self._drop_rows()
+        try:
+            self._write(plan, window, note, state)
+        finally:
+            self._drop_rows()
         self.step("committed")
         return None
 
@@ -266,6 +260,17 @@ class WindowJob(Job[WindowPlan]):
             raise
         self._rows = Rows(window, schema, bound, columns, time)
         return self._rows
+
+    def _write(self, plan: WindowPlan, window: Window, note: str, state: State) -> None:
+        if plan.replace:
+            query = self._read(window, plan.schema).new()
+            self.create_table(plan, query if plan.windows else f"select * from (\n{query}\n) where false", note)
+        elif self._select.is_empty(window):
+            self.journal.commit_empty(plan.number, state, note=note)
+        else:
+            rows = self._read(window, plan.schema)
+            query = rows.into(self._fit(rows, state))
+            self.spark.run(f"insert into {self.name.sql} by name\n{query}", on_sql(MARK, plan.number, note))
 
     def _drop_rows(self) -> None:
         rows, self._rows = self._rows, None
