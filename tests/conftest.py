@@ -12,7 +12,25 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from tests.places import PLACES, Place, open_place
+from tests.places.marks import MARKS, skip_elsewhere
+
 pytest_plugins = ["dbt.tests.fixtures.project"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--on", choices=list(PLACES), default="local", help="where Spark and the lakes of the tests are")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for line in MARKS.values():
+        config.addinivalue_line("markers", line)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    name = config.getoption("--on")
+    skip_elsewhere(items, name, on_disk=PLACES[name][1].on_disk)
+
 
 # Tiny queries on two cores. The JVM is a user's: over a whole run its second compiler pays.
 SESSION: dict[str, Any] = {
@@ -60,10 +78,18 @@ SHORT_SESSION = {
 """For a process that is killed, or ends, within seconds: too soon for the second compiler to be of use."""
 
 
-def delta_rows(table: Path) -> list[dict[str, Any]]:
+def delta_rows(table: Path | str, storage_options: dict[str, str] | None = None) -> list[dict[str, Any]]:
     """A table's rows, without a JVM, by the reader of delta-rs that knows deletion vectors."""
-    read = QueryBuilder().register("t", DeltaTable(str(table))).execute("select * from t").read_all()
+    opened = DeltaTable(str(table), storage_options=storage_options)
+    read = QueryBuilder().register("t", opened).execute("select * from t").read_all()
     return pa.table(read).to_pylist()
+
+
+@pytest.fixture(scope="session")
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Where Spark and the lakes of this test run are, by `--on`."""
+    with open_place(request.config.getoption("--on"), tmp_path_factory.getbasetemp()) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -87,11 +113,13 @@ def dbt_profile_target(penstock_target: dict[str, object]) -> dict[str, object]:
 
 
 @pytest.fixture(scope="class")
-def penstock_target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def penstock_target(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, place: Place
+) -> dict[str, object]:
     """Each test class has a lake of its own."""
     return {
         "type": "penstock",
-        "root": str(tmp_path_factory.mktemp("lake")),
+        "root": place.location(tmp_path_factory.mktemp("lake")),
         "threads": 2,
-        "session": session_of(request),
+        **place.connection(session_of(request)),
     }

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import html
+import os
 import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, unquote
 from xml.sax.saxutils import escape
 
@@ -32,6 +34,79 @@ class Stored:
         return f'"{hashlib.md5(self.data).hexdigest()}"'
 
 
+class Folder(MutableMapping[str, Stored]):
+    """The files below a folder as objects, so that a test can write and look at them. A key that ends in `/` is a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+        self._markers: set[str] = set()
+
+    def __getitem__(self, key: str) -> Stored:
+        path = self._path(key)
+        if key.endswith("/"):
+            if key in self._markers and os.path.isdir(path):
+                return Stored(b"", os.stat(path).st_mtime)
+            raise KeyError(key)
+        try:
+            with open(path, "rb") as file:
+                return Stored(file.read(), os.fstat(file.fileno()).st_mtime)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            raise KeyError(key) from None
+
+    def __setitem__(self, key: str, stored: Stored) -> None:
+        path = self._path(key)
+        if key.endswith("/"):
+            os.makedirs(path, exist_ok=True)
+            self._markers.add(key)
+            return
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        beside = f"{path}.{threading.get_ident()}.part"
+        with open(beside, "wb") as file:
+            file.write(stored.data)
+        os.utime(beside, (stored.modified, stored.modified))
+        os.replace(beside, path)
+
+    def __delitem__(self, key: str) -> None:
+        if key.endswith("/"):
+            if key not in self._markers:
+                raise KeyError(key)
+            self._markers.discard(key)
+        else:
+            try:
+                os.unlink(self._path(key))
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                raise KeyError(key) from None
+        self._remove_empty(os.path.dirname(self._path(key.rstrip("/"))))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.below(""))
+
+    def __len__(self) -> int:
+        return len(self.below(""))
+
+    def below(self, prefix: str) -> list[str]:
+        """The keys with a prefix, sorted."""
+        found = [marker for marker in self._markers if marker.startswith(prefix) and os.path.isdir(self._path(marker))]
+        start = self._path(prefix.rpartition("/")[0])
+        for folder, _, files in os.walk(start, followlinks=True):
+            at = os.path.relpath(folder, self._folder)
+            keys = (name if at == "." else f"{at}/{name}" for name in files if not name.endswith(".part"))
+            found += [key for key in keys if key.startswith(prefix)]
+        return sorted(found)
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self._folder, key)
+
+    def _remove_empty(self, path: str) -> None:
+        """A store has no folders: one without objects is gone, unless a test's own folder was empty before."""
+        while path.startswith(self._folder + os.sep) and f"{os.path.relpath(path, self._folder)}/" not in self._markers:
+            try:
+                os.rmdir(path)
+            except OSError:
+                return
+            path = os.path.dirname(path)
+
+
 @dataclass
 class Fault:
     """The next `times` requests of a method are answered by `status`, `before` or `after` the request is carried out."""
@@ -47,7 +122,7 @@ class S3:
     """One bucket. Keys are kept as the client means them, decoded once."""
 
     bucket: str = "bucket"
-    objects: dict[str, Stored] = field(default_factory=dict)
+    objects: MutableMapping[str, Stored] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)
     page: int = 1000
@@ -64,6 +139,13 @@ class S3:
             "secret_access_key": "test",
             "allow_http": "true",
         }
+
+    def keys(self, prefix: str) -> list[str]:
+        """The keys with a prefix, sorted."""
+        with self.lock:
+            if isinstance(self.objects, Folder):
+                return self.objects.below(prefix)
+            return sorted(key for key in self.objects if key.startswith(prefix))
 
     def put(self, key: str, data: bytes = b"x", modified: float | None = None) -> None:
         with self.lock:
@@ -82,9 +164,9 @@ class S3:
 
 
 @contextmanager
-def serve(bucket: str = "bucket") -> Iterator[S3]:
-    """A server on a free port of 127.0.0.1, until the block ends."""
-    store = S3(bucket)
+def serve(bucket: str = "bucket", folder: Path | None = None) -> Iterator[S3]:
+    """A server on a free port of 127.0.0.1, until the block ends; its objects are the files of `folder`, or in memory."""
+    store = S3(bucket, Folder(folder) if folder else {})
     handler = type("Handler", (_Handler,), {"store": store})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
@@ -157,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _list(self, asked: dict[str, str]) -> tuple[int, bytes]:
         prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
         after = max(asked.get("continuation-token", ""), asked.get("start-after", ""))
-        keys = sorted(key for key in self.store.objects if key.startswith(prefix) and key > after)
+        keys = [key for key in self.store.keys(prefix) if key > after]
         page, rest = keys[: self.store.page], keys[self.store.page :]
         parts, folders = [], set()
         for key in page:

@@ -11,15 +11,18 @@ from penstock.api import Lake, connect
 from penstock.changes import MergeReport
 from penstock.delta.table import Table
 from tests.conftest import delta_rows, session_of
+from tests.places import Place
 
 FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
 
 
 class World:
-    """A lake with sources whose changes are followed; the JVM is this process's."""
+    """A lake with sources whose changes are followed; `folder` has its files, wherever the lake is."""
 
-    def __init__(self, folder: Path, session: dict[str, Any]) -> None:
-        self.lake: Lake = connect(str(folder / "lake"), session=session)
+    def __init__(self, folder: Path, session: dict[str, Any], place: Place) -> None:
+        self.folder = folder / "lake"
+        self.place = place
+        self.lake: Lake = connect(place.location(self.folder), **place.connection(session))
         self.schema = f"s_{uuid.uuid4().hex[:8]}"
         self.target = f"{self.schema}.target"
 
@@ -34,8 +37,9 @@ class World:
 
     def check(self, select: str, target: str | None = None) -> None:
         """The table is what a full refresh would build; delta-rs reads it in no time."""
-        place = Path(self.lake.root).joinpath(*(target or self.target).split("."))
-        have = collections.Counter(repr(_plain(row)) for row in delta_rows(place))
+        table = self.place.location(self.folder.joinpath(*(target or self.target).split(".")))
+        rows = delta_rows(table, self.place.storage_options)
+        have = collections.Counter(repr(_plain(row)) for row in rows)
         want = self.rows(select)
         assert have == want, f"too many: {list(have - want)[:5]}, missing: {list(want - have)[:5]}"
 
@@ -43,7 +47,7 @@ class World:
         return self.lake.log_of(f"{self.schema}.{name}")
 
     def path(self, name: str = "target") -> Path:
-        return Path(self.lake.root) / self.schema / name
+        return self.folder / self.schema / name
 
 
 def _plain(value: Any) -> Any:
@@ -59,5 +63,5 @@ def _plain(value: Any) -> Any:
 
 
 @pytest.fixture
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    return World(tmp_path, session_of(request))
+def world(request: pytest.FixtureRequest, tmp_path: Path, place: Place) -> World:
+    return World(tmp_path, session_of(request), place)

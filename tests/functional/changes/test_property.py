@@ -13,6 +13,7 @@ import pytest
 from penstock import PenstockError
 from tests.conftest import SESSION, USERS_SESSION
 from tests.functional.changes.conftest import World
+from tests.places import Place
 
 SEQUENCES = int(os.environ.get("PENSTOCK_SEQUENCES", "40"))
 """How many histories; `make chaos` sets 500 or more."""
@@ -227,12 +228,12 @@ class History:
 
 
 @pytest.mark.parametrize("number", range(-(-SEQUENCES // TOGETHER)))
-def test_incremental_is_full(tmp_path, number: int) -> None:
+def test_incremental_is_full(tmp_path, place: Place, number: int) -> None:
     seed = SEED + number
     print(f"PENSTOCK_SEED={seed} PENSTOCK_SEQUENCES={TOGETHER}")
     chance = random.Random(seed)
     # As a user's Spark runs them, and without generated code and adaptive execution, by turns.
-    world = World(tmp_path, SESSION if number % 2 else USERS_SESSION)
+    world = World(tmp_path, SESSION if number % 2 else USERS_SESSION, place)
     history = History(world, chance)
     # Every model has its turn, the number of the history decides which.
     models = [MODELS[(seed * TOGETHER + index) % len(MODELS)] for index in range(TOGETHER)]

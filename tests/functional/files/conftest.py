@@ -9,19 +9,36 @@ from typing import Any
 import pytest
 
 from penstock.api import Lake, connect
+from penstock.delta.table import Table
 from tests.conftest import USERS_SESSION
+from tests.places import Place
 
 
 class Landing:
-    """A landing folder, a lake, and a table that the one goes into; the JVM is this process's."""
+    """A landing folder, a lake, and a table that the one goes into; `root` and `table` are where their files are."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, place: Place) -> None:
         self.root = folder / "landing"
         self.root.mkdir()
-        self.lake: Lake = connect(str(folder / "lake"), session=USERS_SESSION)
+        self.place = place
+        self.lake: Lake = connect(place.location(folder / "lake"), **place.connection(USERS_SESSION))
         self.schema = f"bronze_{uuid.uuid4().hex[:8]}"
         self.name = f"{self.schema}.events"
         self.table = folder / "lake" / self.schema / "events"
+
+    @property
+    def source(self) -> str:
+        """The landing folder, as a root."""
+        return self.place.location(self.root)
+
+    @property
+    def location(self) -> str:
+        """The table's location."""
+        return self.place.location(self.table)
+
+    def open(self) -> Table:
+        """The table, by its log."""
+        return Table.open(self.location, self.place.storage_options)
 
     def json(self, name: str, *rows: dict[str, Any], at: float | None = None) -> Path:
         return self.text(name, "".join(json.dumps(row) + "\n" for row in rows), at=at)
@@ -36,7 +53,7 @@ class Landing:
 
     def ingest(self, select: str = "select * from @data", **keys: Any):
         return self.lake.ingest(
-            self.name, select=select, **{"roots": [str(self.root)], "safety_buffer_seconds": 0, **keys}
+            self.name, select=select, **{"roots": [self.source], "safety_buffer_seconds": 0, **keys}
         )
 
     def rows(self, select: str = "*") -> list[tuple[Any, ...]]:
@@ -44,5 +61,5 @@ class Landing:
 
 
 @pytest.fixture
-def landing(tmp_path: Path) -> Landing:
-    return Landing(tmp_path)
+def landing(tmp_path: Path, place: Place) -> Landing:
+    return Landing(tmp_path, place)

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock import PenstockError, files
-from penstock.delta.table import Table
 from penstock.files import FileSource
 from penstock.files.reading.reader import Reader
 from penstock.sql.names import Name
@@ -38,7 +37,7 @@ def test_batches_in_order_then_nothing_without_a_jvm(landing):
         landing.json(f"{index}.json", {"id": index}, {"id": index + 100}, at=1_700_000_000 + index)
     said = []
     source = FileSource.from_mapping(
-        {"source_roots": [str(landing.root)], "safety_buffer_seconds": 0, "max_files_per_trigger": 2}
+        {"source_roots": [landing.source], "safety_buffer_seconds": 0, "max_files_per_trigger": 2}
     )
     report = files.ingest(
         landing.lake,
@@ -58,7 +57,7 @@ def test_batches_in_order_then_nothing_without_a_jvm(landing):
     assert len(landing.rows()) == 10
     code = (
         "import sys, penstock\n"
-        f"report = penstock.connect({landing.lake.root!r}).ingest({landing.name!r}, roots=[{str(landing.root)!r}])\n"
+        f"report = penstock.connect({landing.lake.root!r}).ingest({landing.name!r}, roots=[{landing.source!r}])\n"
         "assert report.nothing_new and report.version == 2\n"
         "assert 'pyspark' not in sys.modules and 'pandas' not in sys.modules\n"
     )
@@ -87,7 +86,7 @@ def test_joins_partitions_properties_and_full_refresh(landing):
     )
     keys = {"partition_by": "day", "properties": {"delta.appendOnly": "false"}}
     landing.ingest(select, **keys)
-    table = Table.open(str(landing.table))
+    table = landing.open()
     assert table.partition_columns == ["day"]
     generation = int(table.properties["penstock.generation"])
     landing.json("b.json", {"id": 2, "day": "2026-01-02"})
@@ -95,7 +94,7 @@ def test_joins_partitions_properties_and_full_refresh(landing):
     assert landing.rows("id, name") == [(1, "one"), (2, None)]
     landing.ingest(select, full_refresh=True, **keys)
     assert landing.rows("id, name") == [(1, "one"), (2, None)]
-    assert Table.open(str(landing.table)).properties["penstock.generation"] == str(generation + 2)
+    assert landing.open().properties["penstock.generation"] == str(generation + 2)
 
 
 def test_an_empty_clustered_table_of_others_becomes_ours(landing):
@@ -106,7 +105,7 @@ def test_an_empty_clustered_table_of_others_becomes_ours(landing):
     landing.json("b.json", {"id": 2})
     landing.ingest("select id from @data")
     assert landing.rows("id") == [(1,), (2,)]
-    table = Table.open(str(landing.table))
+    table = landing.open()
     assert (table.clustering_columns, table.columns[0].comment) == (["id"], "by hand")
     assert landing.ingest("select id from @data").nothing_new
 
@@ -121,7 +120,7 @@ def test_a_clustered_table_gives_a_plan_up_too(landing):
         if step == "planned" and gone.exists():
             gone.unlink()
 
-    source = FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
+    source = FileSource.from_mapping({"source_roots": [landing.source], "safety_buffer_seconds": 0})
     files.ingest(
         landing.lake, Name.parse(landing.name), source, "select * from @data", runner=landing.lake.runner, step=vanish
     )
@@ -204,7 +203,7 @@ def test_an_interrupt_makes_no_file_bad(landing, first):
     for index in range(1, 4):
         landing.json(f"{index}.json", {"id": index})
     source = FileSource.from_mapping(
-        {"source_roots": [str(landing.root)], "safety_buffer_seconds": 0, "on_bad_file": "quarantine"}
+        {"source_roots": [landing.source], "safety_buffer_seconds": 0, "on_bad_file": "quarantine"}
     )
     runner = landing.lake.runner
 
@@ -282,7 +281,7 @@ def test_the_next_batch_is_read_while_one_is_written(landing, monkeypatch):
 
 @pytest.mark.parametrize("format", ["orc", "avro"])
 def test_files_of_other_formats_come_in(landing, format):
-    landing.lake.spark.range(3).coalesce(1).write.format(format).save(str(landing.root / format))
+    landing.lake.spark.range(3).coalesce(1).write.format(format).save(landing.place.location(landing.root / format))
     landing.ingest(source_patterns=[rf"\.{format}$"])
     assert landing.rows() == [(0,), (1,), (2,)]
 
@@ -324,7 +323,7 @@ def test_what_is_wrong_with_the_sql_shows_before_a_plan_is_written(landing):
 
 def test_a_preview_brings_nothing_in(landing):
     landing.json("a.json", {"id": 1}, {"id": 2})
-    source = FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
+    source = FileSource.from_mapping({"source_roots": [landing.source], "safety_buffer_seconds": 0})
     name = Name.parse(landing.name)
     for rows, expected in ((None, 2), (1, 1), (0, 0)):
         query = files.preview(

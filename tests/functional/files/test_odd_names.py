@@ -69,7 +69,7 @@ def test_each_file_of_an_odd_name_or_root_is_read_once(landing, format, folder):
     keys = {"source_options": {"header": "true"}} if format == "csv" else {}
     column = "value" if format == "text" else "id"
     select = f"select cast({column} as bigint) as id, source_file_uri from @data"
-    landing.ingest(select, roots=[str(landing.root / folder)], max_files_per_trigger=8, **keys)
+    landing.ingest(select, roots=[landing.place.location(landing.root / folder)], max_files_per_trigger=8, **keys)
     assert landing.rows("id") == sorted(((number,) for number in range(len(names))), key=str)
     assert len({row[0] for row in landing.rows("source_file_uri")}) == len(names)
 
@@ -144,7 +144,7 @@ def test_both_kinds_of_data_sources_are_looked_at(landing):
 
 def test_a_preview_reads_each_file_once(landing):
     land(landing.root, "json", ["a", "[b]", "{c}"])
-    source = files.FileSource.from_mapping({"source_roots": [str(landing.root)], "safety_buffer_seconds": 0})
+    source = files.FileSource.from_mapping({"source_roots": [landing.source], "safety_buffer_seconds": 0})
     query = files.preview(
         landing.lake, Name.parse(landing.name), source, "select id from @data", runner=landing.lake.runner
     )
@@ -155,7 +155,7 @@ def test_a_preview_reads_each_file_once(landing):
 def test_a_window_of_odd_names_is_read_once(landing, columns):
     for day in (1, 2):
         land(landing.root / f"r[1]/2026/04/0{day}", "json", ["a", "[b]", "{c}"])
-    path = DatedPath(f"{landing.root}/r[1]/%Y/%m/%d/*.json")
+    path = DatedPath(f"{landing.source}/r[1]/%Y/%m/%d/*.json")
     source = files.FileSource.from_mapping({"source_roots": [path.root], "safety_buffer_seconds": 0})
     settings = WindowSettings.from_config({"event_time": "_date", "batch_size": "day", "begin": "2026-04-01"})
     model = files.FileQuery.read(f"select {columns} from @data")
@@ -171,10 +171,10 @@ def test_a_colon_in_a_file_name_is_said(landing, name):
     land(landing.root, "json", ["a", name])
     with pytest.raises(PenstockError, match="has a colon") as caught:
         landing.ingest()
-    assert f"{landing.root}/{name}.json" in str(caught.value)
+    assert f"{landing.source}/{name}.json" in str(caught.value)
     report = landing.ingest(on_bad_file="quarantine")
-    assert list(report.quarantined) == [f"{landing.root}/{name}.json"]
-    assert "has a colon" in report.quarantined[f"{landing.root}/{name}.json"]
+    assert list(report.quarantined) == [f"{landing.source}/{name}.json"]
+    assert "has a colon" in report.quarantined[f"{landing.source}/{name}.json"]
     assert landing.rows() == [(0,)]
     assert landing.ingest(on_bad_file="quarantine").nothing_new
 

@@ -15,7 +15,7 @@ OLD = 1_700_000_000
 
 
 def path_of(landing):
-    return f"delta.`{landing.table}`"
+    return f"delta.`{landing.location}`"
 
 
 def spark_of(landing):
@@ -31,7 +31,7 @@ def two_batches(landing, **keys):
 def test_a_dynamic_overwrite_of_a_table_without_partitions_takes_all_rows(landing):
     two_batches(landing)
     frame = spark_of(landing).createDataFrame([(9,)], "id long")
-    frame.write.format("delta").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(str(landing.table))
+    frame.write.format("delta").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(landing.location)
     assert landing.rows() == [(9,)]
     with pytest.raises(PenstockError, match="overwritten"):
         landing.ingest("select id from @data")
@@ -40,7 +40,7 @@ def test_a_dynamic_overwrite_of_a_table_without_partitions_takes_all_rows(landin
 def test_replace_where_true_takes_all_rows(landing):
     two_batches(landing)
     frame = spark_of(landing).createDataFrame([(9,)], "id long")
-    frame.write.format("delta").mode("overwrite").option("replaceWhere", "true").save(str(landing.table))
+    frame.write.format("delta").mode("overwrite").option("replaceWhere", "true").save(landing.location)
     assert landing.rows() == [(9,)]
     with pytest.raises(PenstockError, match="overwritten"):
         landing.ingest("select id from @data")
