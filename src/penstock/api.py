@@ -69,7 +69,7 @@ class Lake(LakeFolder):
     def sql(self, text: str) -> DataFrame:
         """Run a statement; the names in it are found on disk.
 
-        What the lake does itself (DROP, RENAME, CREATE VIEW, CREATE SCHEMA) has no rows and needs no Spark: None.
+        Returns None for DROP, RENAME, CREATE VIEW and CREATE SCHEMA: the lake runs them without Spark.
         """
         return self.runner.run(text).frame  # type: ignore[return-value]
 
@@ -94,7 +94,7 @@ class Lake(LakeFolder):
         partition_by: list[str] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Write a DataFrame to a table by name; schema and table are made where they are not there."""
+        """Write a DataFrame to a table by name. The schema and the table are created if they do not exist."""
         self.check_writable()
         if mode not in _WRITE_MODES:
             raise PenstockError(f"{mode!r} is not a mode", fix=f"Use one of {', '.join(_WRITE_MODES)}.")
@@ -121,7 +121,7 @@ class Lake(LakeFolder):
         properties: Mapping[str, str] | None = None,
         **source: Any,
     ) -> IngestReport:
-        """Bring new files into a table, each exactly once; every key of `docs/files.md` is taken.
+        """Bring new files into a table, each exactly once. Accepts every key of `docs/files.md`.
 
         >>> lake.ingest("bronze.events", roots=["landing"], max_files_per_trigger=50)    # doctest: +SKIP
         """
@@ -155,9 +155,18 @@ class Lake(LakeFolder):
         """
         from penstock import changes
 
-        if (source is None) != (not sql.parameters(select, "changes")):
+        reads_changes = bool(sql.parameters(select, "changes"))
+        if source is not None and not reads_changes:
             raise PenstockError(
-                "`@changes` in the SELECT and `source` go together", where=name, fix="Give both, or name the tables."
+                "`source` is set, but the SELECT does not read `@changes`",
+                where=name,
+                fix="Read `@changes` in the SELECT, or remove `source`.",
+            )
+        if source is None and reads_changes:
+            raise PenstockError(
+                "The SELECT reads `@changes`, but `source` is not set",
+                where=name,
+                fix="Set `source` to the table that `@changes` stands for, or name the table in the SELECT.",
             )
         if source is not None:
             select = sql.bind(select, "changes", Name.parse(source).sql)
@@ -184,7 +193,8 @@ class Lake(LakeFolder):
         return (runner or self.runner).create_view(name, query, description=description, comments=comments)
 
     def clone(self, source: Name, target: Name, runner: Runner | None = None, *, step: Step = no_step) -> None:
-        """A shallow clone, with the source's ledger and transaction marks, so that it goes on where that stopped.
+        """A shallow clone. It gets the source's ledger and transaction marks, so the clone's next run continues from the
+        source's last batch.
 
         All of it is read at one version of the source. A relation that has the target's name stays until the clone
         takes its place.

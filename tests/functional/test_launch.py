@@ -96,7 +96,7 @@ def test_another_spark_or_delta_is_told_in_one_line(tmp_path: Path, name: str, m
     with pytest.raises(PenstockError) as error:
         check_signatures(spark, {name: (method,)})
     assert str(error.value) == (
-        f"Spark {spark.version} with Delta 4.4.0 is not supported: it has no {said}. "
+        f"Spark {spark.version} with Delta 4.4.0 is not supported; missing: {said}. "
         "Install pyspark 4.1.0 to 4.2.0 with delta-spark 4.4.0."
     )
 

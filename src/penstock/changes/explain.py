@@ -73,8 +73,7 @@ class Explainer:
         if not dropped:
             return None
         return PenstockError(
-            f"The model cannot be computed any more: {plan} has dropped {'; '.join(dropped)}. "
-            f"{error.what.splitlines()[0]}",
+            f"The model reads a dropped column: {'; '.join(dropped)} (dropped in {plan}). {error.what.splitlines()[0]}",
             where=str(self.name),
             fix="No row was changed. Remove the column from the SQL, or add it upstream again.",
         )

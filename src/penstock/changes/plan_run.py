@@ -42,7 +42,7 @@ class PlanRun:
         self._why_whole = ""
 
     def outcome(self, state: State) -> CommitMetrics | None:
-        """What the commit did, as the log tells it; None if this run has not committed the plan."""
+        """The metrics of the commit, from the table's log; None if this run has not committed the plan."""
         return None if state.last_is_void else self._running.outcome(state)
 
     def merged(self, metrics: CommitMetrics) -> Merged | None:
@@ -90,9 +90,10 @@ class PlanRun:
             )
 
     def _merge_or_compare(self, prepared: PreparedPlan) -> None:
-        """Merge the changes. If they fail by themselves, compute the model as a whole.
+        """Merges the changes. If their SQL fails on a value, computes the whole model instead.
 
-        The changes combine new rows of one table with old rows of another one, which never existed at the same time.
+        The changes join new rows of one table with old rows of another, so they can meet values that the model never
+        sees.
         """
         change = prepared.change
         if isinstance(change.way, Whole):

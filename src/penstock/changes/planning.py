@@ -86,7 +86,7 @@ class Planner:
     def skip_ahead(self, plan: ChangePlan) -> bool:
         """Take all versions with the next plan, if there are later ones than this plan's; once a run.
 
-        What fails at one version may succeed at a later one, and a plan that fails must not block the table for ever.
+        A query that fails at one version may succeed at a later one, and a plan that fails must not block the table for ever.
         """
         if self._to_the_end or not self._sources.have_moved_on(plan.ranges):
             return False

@@ -126,7 +126,7 @@ class Preparation:
                 raise PenstockError(
                     f"`unique_key` has {key}, a {types[key.lower()]}: Spark cannot join by maps and variants",
                     where=str(self._job.name),
-                    fix=f"Take other columns, or make a text of it: to_json({key}) as {key}.",
+                    fix=f"Use other key columns, or convert it: to_json({key}) as {key}.",
                 )
 
     def _fit(self, made: Sequence[Column], state: State) -> list[Fitted] | None:

@@ -33,7 +33,7 @@ class Merged:
 
 @dataclass
 class MergeReport(Report):
-    """What a run did."""
+    """The commits of a run, and the way in which the table is kept."""
 
     ranges: list[Merged] = field(default_factory=list)
     """The commits of the run, one for each version range."""

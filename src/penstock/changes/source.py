@@ -37,7 +37,7 @@ class FollowedSources:
             raise PenstockError(
                 "The model reads no Delta table, so there are no changes to follow",
                 where=where,
-                fix="Use another strategy.",
+                fix="Use `incremental_strategy: merge`.",
             )
         self._query = query
         self._options = lake.storage_options
@@ -98,7 +98,7 @@ class FollowedSources:
     # What happened in version ranges
 
     def changes(self, ranges: Iterable[VersionRange]) -> dict[Name, SourceChanges]:
-        """What happened to each source; nothing where the table is built from its version."""
+        """The changes of each source; none where the table is built from its version."""
         return {Name.parse(versions.name): self._changes(versions) for versions in ranges}
 
     def _changes(self, versions: VersionRange) -> SourceChanges:

@@ -1,4 +1,4 @@
-"""What happened to a source in a version range, from its Delta log alone: no JVM starts."""
+"""Reads, from a source's Delta log, how its rows and columns changed in a version range. No JVM starts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class SourceChanges:
-    """What happened to a source in a version range."""
+    """The changes of a source's rows and columns in a version range."""
 
     segments: tuple[Segment, ...]
     """How to read the row changes; empty if no row changed."""
@@ -58,7 +58,7 @@ class SourceChanges:
 
 @dataclass(frozen=True)
 class Commit:
-    """What this package needs to know about one commit."""
+    """The facts about one commit that this package uses."""
 
     version: int
     changes_rows: bool
@@ -127,7 +127,7 @@ class SourceLog:
             )
 
     def changes(self, start: int, end: int) -> SourceChanges:
-        """What happened after the version `start`, up to `end`; a Gap if some of it can no longer be read."""
+        """The changes after the version `start`, up to `end`; a Gap if some of them can no longer be read."""
         walk = _Walk(self, start, end)
         segments = tuple(_joined(walk.steps()))
         return SourceChanges(segments, _columns(walk.first or []), _columns(walk.fields or []), frozenset(walk.again))

@@ -61,6 +61,11 @@ def data_columns(
     return sample.frames.types(sample.schema) | rescued | virtual_columns.TYPES
 
 
+def no_file_yet(where: str | None, fix: str) -> PenstockError:
+    """The error of a preview without any file."""
+    return PenstockError("The columns of @data are unknown, because no file has arrived", where=where, fix=fix)
+
+
 class _Sample:
     """The oldest files of a model, and the schema that they are read with."""
 
@@ -83,9 +88,5 @@ class _Sample:
         self.frames = runner.frames(read_options(source, ledger.format or format_of(self.paths, source)))
         schema = self.frames.declared() or ledger.schema or (self.frames.infer(self.paths) if self.paths else None)
         if schema is None:
-            raise PenstockError(
-                "There is no file yet that would show the columns of @data",
-                where=", ".join(source.source_roots),
-                fix="Declare them in `source_columns`, or let a file land.",
-            )
+            raise no_file_yet(", ".join(source.source_roots), "Declare `source_columns`, or add a first file.")
         self.schema = schema

@@ -132,11 +132,11 @@ class FileReporter:
         self._progress.show(batch.place, batch.of)
 
     def warn_across_rows(self, part: str | None) -> None:
-        """Warn if a part of the model looks across rows."""
+        """Warns once if the SELECT aggregates or compares rows: it sees one batch only."""
         if part is not None:
             self._warn(
                 f"{self._name} has {part}: it is computed within each batch of files, not across batches, so the result "
-                "depends on how the files are cut into batches"
+                "depends on how the files are split into batches"
             )
 
     def close(self) -> None:

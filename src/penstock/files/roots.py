@@ -113,7 +113,7 @@ class Roots:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all roots that the ledger has had."""
+        """The ledger's names of all roots, past and present."""
         return tuple(dict.fromkeys(self.written.values()))
 
     def unknown_to(self, before: Roots) -> list[str]:

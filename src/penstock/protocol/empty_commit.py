@@ -26,7 +26,7 @@ def commit_marks(
     by_spark: CommitBySpark | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> None:
-    """Commit marks on exactly this version of a table; CommitConflict if the table has moved on.
+    """Commit marks on exactly this version of a table; CommitConflict if the table has a newer version.
 
     delta-rs commits. Spark starts only for a table that delta-rs cannot write.
     """

@@ -1,4 +1,4 @@
-"""What files, changes and windows have in common: one run of one model, whose methods the protocol calls in order."""
+"""The base class of the jobs for files, changes and windows: one run of one model. The protocol calls its methods."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Running(Generic[P]):
 
     plan: P
     note: str = ""
-    """What the plan's commit carries; empty where it writes no rows."""
+    """The note of the plan's commit; empty if it writes no rows."""
     began: float = field(default_factory=time.monotonic)
 
     def outcome(self, state: State) -> CommitMetrics | None:
-        """What the commit did; None where another run's commit brought the plan in."""
+        """The metrics of the commit; None if another run's commit brought the plan in."""
         return None if state.table is None or not self.note else CommitMetrics.noted(state.table, self.note)
 
     @property
@@ -49,7 +49,7 @@ class Job(ABC, Generic[P]):
     """One run of one model. `protocol.run` calls its methods: catch up, plan, prepare, run; and again."""
 
     kind: str
-    """What the headers of its plans say."""
+    """The `kind` in the headers of its plans."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Job(ABC, Generic[P]):
 
     @abstractmethod
     def decode(self, number: int, data: bytes, where: str) -> P:
-        """A plan that an earlier run, or another one, has written."""
+        """Parses a plan file of this or another run."""
 
     @abstractmethod
     def catch_up(self, state: State, *, replace: bool) -> None:

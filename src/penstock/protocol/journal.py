@@ -38,7 +38,7 @@ class Decoder(Protocol[P_co]):
 
     @property
     def kind(self) -> str:
-        """What the headers of the plans say."""
+        """The `kind` in the headers of the plans."""
 
     def decode(self, number: int, data: bytes, where: str) -> P_co:
         """The plan that these bytes hold; an error that names `where` if they hold none."""
@@ -221,7 +221,7 @@ class Journal(Generic[P]):
             )
         if not properties.get(GENERATION, "").isdigit():
             raise PenstockError(
-                "This table was replaced by something else after our last commit",
+                "Another tool replaced this table after penstock's last commit",
                 where=self.location,
                 fix=_WAYS_OUT,
             )

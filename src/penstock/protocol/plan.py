@@ -1,4 +1,4 @@
-"""What every plan is: a numbered piece of work, written before it runs, that belongs to one life of one table."""
+"""A plan: a numbered piece of work of one life of one table. It is written down before it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READABLE = (1, 2)
 
 
 class Plan(Protocol):
-    """What the protocol must know of a plan."""
+    """The fields and methods of a plan that the protocol uses."""
 
     @property
     def number(self) -> int: ...

@@ -1,4 +1,4 @@
-"""What a run did, for people and for `run_results.json`."""
+"""The report of a run, for people and for `run_results.json`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Report:
-    """What every run reports."""
+    """The part of the report that all kinds of runs have."""
 
     version: int | None = None
     """The table's Delta version after the run; None where there is no table."""

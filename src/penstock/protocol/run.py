@@ -3,6 +3,8 @@
 A plan is written, put-if-absent, before its data. The commit of the data carries the plan's number as a Delta
 transaction mark. So the table's log says what is committed: a plan with a higher number is unfinished, and the next run
 runs it as it stands. Nothing that matters happens after the commit.
+
+After a commit conflict: `_Progress.wait`; single statements: `spark/retry.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +58,10 @@ class _Progress(Generic[P]):
         return self._journal.unfinished(self._state, self._job)
 
     def write_ahead(self) -> P | None:
-        """Plan, and write the plan down; None if there is nothing to do."""
+        """Makes the next plan and writes it to the journal; None if nothing is left to do.
+
+        CommitConflict if another run wrote this number first.
+        """
         plan = self._planned()
         if plan is None:
             return None
@@ -108,7 +113,7 @@ class _Progress(Generic[P]):
             raise PenstockError(
                 f"{self._cancelled} plans in one run could not be run, the last because {invalid.reason}",
                 where=self._journal.location,
-                fix="What was committed stays. Leave out what keeps changing (`safety_buffer_seconds`, "
+                fix="Committed batches stay. Exclude the files that keep changing (`safety_buffer_seconds`, "
                 "`source_exclude`), look for another deployment that writes this table, and run again.",
             )
 
@@ -126,6 +131,8 @@ class _Progress(Generic[P]):
         self._conflicts += 1
         if self._conflicts > _CONFLICTS_IN_A_ROW:
             raise PenstockError(
-                f"Other writers were first {self._conflicts} times in a row: {conflict}", where=self._journal.location
+                f"Other writers were first {self._conflicts} times in a row: {conflict}",
+                where=self._journal.location,
+                fix="Run again when the other writer has ended.",
             )
         time.sleep(min(0.05 * self._conflicts, 2.0) * random.uniform(0.5, 1.0))

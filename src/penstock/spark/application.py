@@ -1,4 +1,4 @@
-"""What penstock keeps for one Spark application: every session of a process shares it."""
+"""The state that penstock keeps for one Spark application: all sessions of a process share it."""
 
 from __future__ import annotations
 

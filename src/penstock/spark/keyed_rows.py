@@ -19,7 +19,7 @@ ROW, NEW = "penstock_row", "penstock_new"
 COPIES = "penstock_n"
 """How often a row comes into a key: 1 for a new row, 0 or less for one that leaves."""
 CHANGES, TARGET = "penstock_changes", "penstock_target"
-"""What the relation and the table are called in a join."""
+"""The names of the relation and of the table in a join."""
 _SUFFIXES = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 
 

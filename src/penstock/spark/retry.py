@@ -1,4 +1,4 @@
-"""Statements that lost against another writer, and run again."""
+"""Runs a statement again after a commit conflict."""
 
 from __future__ import annotations
 

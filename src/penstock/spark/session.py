@@ -1,4 +1,4 @@
-"""The one Spark of this process, started by the first statement that needs it, and its sessions."""
+"""The one Spark of this process, and its sessions. Spark starts when `Runner.spark` is used for the first time."""
 
 from __future__ import annotations
 

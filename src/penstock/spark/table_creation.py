@@ -47,7 +47,7 @@ class TableStatement:
 
     @classmethod
     def of_query(cls, lake: LakeFolder, name: Name, query: str, layout: Layout, location: str) -> TableStatement:
-        """The statement that creates or replaces a table by a query's rows."""
+        """The statement that creates or replaces a table from a query."""
         rest = f"table {name.sql} using delta location {literal(location)}\n{layout.clauses()}\nas\n{query}"
         return cls(f"create or replace {rest}", f"create {rest}", frozenset(lake.mentioned(query) | {name}))
 

@@ -14,7 +14,7 @@ WEIGHT = "penstock_weight"
 
 
 def net(signed: str, columns: Sequence[tuple[str, str]]) -> str:
-    """A query for the rows of a relation with their weights summed per whole row, without the rows that cancel out."""
+    """The SQL that groups equal rows, sums their weights, and drops groups whose sum is 0."""
     by, shown = [], []
     for name, type in columns:
         column = quote(name)

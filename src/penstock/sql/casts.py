@@ -34,7 +34,7 @@ _NUMBERS = (*_DIGITS, "float", "double", "decimal")
 
 
 class Verdict(Enum):
-    """What happens to values of one type that are stored as another type."""
+    """The effect on values of one type when they are stored as another type."""
 
     LOSSLESS = "every value is kept"
     CHECKED = "a value that does not fit fails the run"
@@ -98,7 +98,7 @@ class Change:
 
     @property
     def verdict(self) -> Verdict:
-        """What happens to the query's values in the table."""
+        """The effect on the query's values when they are stored in the table."""
         if self.query_type is None:
             return Verdict.LOSSLESS
         return Verdict.LOSSY if self.table_type is None else verdict(self.query_type, self.table_type)
@@ -191,7 +191,7 @@ def changes(query_type: Type, table_type: Type, *path: str) -> Iterator[Change]:
 
 
 def verdict(query_type: Type, table_type: Type) -> Verdict:
-    """What happens to a query's values in a table's column. LOSSY if it is not certain that the values are kept.
+    """The effect on a query's values in a table's column. LOSSY if it is not certain that the values are kept.
 
     >>> verdict(parse("int"), parse("bigint")).name, verdict(parse("double"), parse("int")).name
     ('LOSSLESS', 'LOSSY')
@@ -251,7 +251,7 @@ def _family(type: Type) -> str:
 
 
 def effect(query_type: Type, table_type: Type) -> str:
-    """What happens to a query's values in a table's column, in words for a warning."""
+    """The effect on a query's values in a table's column, in words for a warning."""
     found = verdict(query_type, table_type)
     if found is Verdict.CHECKED:
         return "a value that is too large fails the run"

@@ -17,11 +17,11 @@ def with_location(statement: Statement, location: str) -> str:
     """CREATE TABLE with the location of its relation, unless it names one itself; an error for USING without delta."""
     if "LOCATION" in statement.after:
         return statement.text
-    place = literal(location)
+    quoted = literal(location)
     outer = list(outer_tokens(tokens(statement.text)))
     rest = [token for token in outer if token.start >= statement.after_name]
     if rest and rest[0].text.upper() in ("SHALLOW", "DEEP", "CLONE", "LIKE"):
-        return f"{statement.text.rstrip().rstrip(';')} LOCATION {place}"
+        return f"{statement.text.rstrip().rstrip(';')} LOCATION {quoted}"
     at = statement.after_name
     if rest and rest[0].text == "(":
         closing = next(token for token in rest[1:] if token.text == ")")
@@ -35,12 +35,13 @@ def with_location(statement: Statement, location: str) -> str:
                 fix="Write USING delta, or leave USING out.",
             )
         at = rest[1].end + 1
-        return f"{statement.text[:at]} LOCATION {place}{statement.text[at:]}"
-    return f"{statement.text[:at]} USING delta LOCATION {place}{statement.text[at:]}"
+        return f"{statement.text[:at]} LOCATION {quoted}{statement.text[at:]}"
+    return f"{statement.text[:at]} USING delta LOCATION {quoted}{statement.text[at:]}"
 
 
 def without_replace(text: str) -> str:
-    """CREATE OR REPLACE as CREATE; all other words keep their line and column.
+    """The statement with CREATE in place of CREATE OR REPLACE, padded with spaces, so Spark's line and column numbers
+    stay right.
 
     >>> without_replace("create or replace table a.b as select 1")
     'create            table a.b as select 1'
@@ -84,7 +85,9 @@ def view_text(statement: Statement) -> ViewText:
             return ViewText(statement.text[token.end + 1 :].strip().rstrip(";"), tuple(columns), comment)
         if token.text.upper() == "COMMENT" and is_string(after):
             comment = after.text
-    raise PenstockError("CREATE VIEW without AS", where=quoting.shown(statement.parts))
+    raise PenstockError(
+        "This CREATE VIEW has no AS", where=quoting.shown(statement.parts), fix="Write the query of the view after AS."
+    )
 
 
 def text_after(statement: Statement, *words: str) -> str:
@@ -93,7 +96,11 @@ def text_after(statement: Statement, *words: str) -> str:
     for index in range(len(outer) - len(words)):
         if tuple(token.text.upper() for token in outer[index : index + len(words)]) == words:
             return statement.text[outer[index + len(words)].start :].strip().rstrip(";")
-    raise PenstockError(f"{' '.join(words)} is missing", where=statement.text[:80])
+    raise PenstockError(
+        f"{' '.join(words)} is missing in this statement",
+        where=statement.text[:80],
+        fix=f"Write {' '.join(words)} after the relation's name.",
+    )
 
 
 def string_after(statement: Statement, word: str) -> str:
@@ -102,4 +109,8 @@ def string_after(statement: Statement, word: str) -> str:
     for token, after in pairwise(outer):
         if token.text.upper() == word and not is_string(token) and is_string(after):
             return after.text
-    raise PenstockError(f"{word} has no text in quotes", where=statement.text[:80])
+    raise PenstockError(
+        f"{word} is missing in this statement, or has no text in quotes",
+        where=statement.text[:80],
+        fix=f"Write {word} '…' after the relation's name.",
+    )

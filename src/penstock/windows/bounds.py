@@ -32,7 +32,7 @@ def condition(column: str, type: str | None, start: datetime | None, end: dateti
     """Whether the time in a column, `column` being SQL, lies from `start` up to, and without, `end`.
 
     If the type is not known, the condition asks Spark for it. Spark resolves that question when it optimizes the query,
-    so that partitions and files are skipped as with a known type. A type that holds no time is an error.
+    so that partitions and files are skipped as with a known type. A type without time values is an error.
 
     >>> condition("day", "date", datetime(2026, 4, 1), datetime(2026, 4, 2))
     "day >= date '2026-04-01' and day < date '2026-04-02'"
@@ -46,8 +46,8 @@ def _kind_of(type: str, column: str) -> str:
     kind = "string" if plain in ("char", "varchar") else _COMPARED.get(plain)
     if kind is None:
         raise PenstockError(
-            f"`event_time` names the column {column} of type {type}, which holds no time",
-            fix="Name a date, a timestamp or a string such as '20260401' or '2026-04-01'.",
+            f"`event_time` names the column {column} of type {type}, which has no time values",
+            fix="Use a date or timestamp column, or strings such as '20260401' or '2026-04-01'.",
         )
     return kind
 

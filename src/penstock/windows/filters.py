@@ -40,7 +40,7 @@ class Filter:
         return condition(column, type, self.start, self.end)
 
     def marked(self) -> str:
-        """The condition with its parts in a comment, for `rendered` to find. No type is looked up for it."""
+        """The condition as SQL, with its parts as JSON in a comment that `rendered` reads."""
         parts = {
             "relation": self.relation,
             "column": self.column,

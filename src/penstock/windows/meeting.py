@@ -145,7 +145,11 @@ class WindowRun:
     def _shared(self, pack: Pack, window: Window, target: Target, select: Select) -> Outcome:
         pack.wait()
         if pack.error is not None:
-            raise PenstockError(f"{window} is in the pack {span(pack.windows)}, which failed: {pack.error}")
+            raise PenstockError(
+                f"The window {window} failed because its pack {span(pack.windows)} failed: {pack.error}",
+                where=str(target.name),
+                fix="Correct the error of the pack, and run `dbt retry`.",
+            )
         assert pack.select is not None
         if select.same_as(pack.select):
             return Outcome(f"OK with {span(pack.windows)}")

@@ -16,6 +16,7 @@ from penstock.config.keys import SIZES
 from penstock.delta.schema_changes import IGNORE
 from penstock.errors import NotFound, PenstockError
 from penstock.files import FileQuery, FileSource, Listings
+from penstock.files.preview import no_file_yet
 from penstock.files.reading import rescued as rescued_column
 from penstock.files.reading.options import format_of, read_options
 from penstock.files.source import matching
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bound:
-    """A SELECT over one window."""
+    """The model's SELECT, rendered for one window."""
 
     text: str
     filtered: bool
@@ -182,11 +183,8 @@ class FileSelect:
         for window in reversed(list(whole.steps(size))):
             if not self.is_empty(window):
                 return self.over(window, self.schema(window, None)).text
-        raise PenstockError(
-            "There is no file yet, so the columns of @data are not known",
-            where=None if self._path is None else self._path.text,
-            fix="Put a file there, or correct `source_path` or `begin`.",
-        )
+        where = ", ".join(self._source.source_roots) if self._path is None else self._path.text
+        raise no_file_yet(where, "Add a first file, or correct `source_path` or `begin`.")
 
     def same_as(self, other: Select) -> bool:
         return isinstance(other, FileSelect) and self._model.text == other._model.text

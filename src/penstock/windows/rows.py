@@ -24,7 +24,7 @@ def event_column(columns: Iterable[Column], event_time: str, where: str) -> Colu
             f"`event_time` names {event_time}, which the model does not select: it selects "
             + ", ".join(column.name for column in columns),
             where=where,
-            fix="Select that column, or name another.",
+            fix="Select that column, or set `event_time` to one of these columns.",
         )
     return found
 

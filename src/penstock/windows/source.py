@@ -29,7 +29,7 @@ _WILD = {"**/": "(?:[^/]+/)*", "*": "[^/]*", "?": "[^/]"}
 
 @dataclass(frozen=True)
 class Dated:
-    """The files of one date."""
+    """The files in the folder of one date."""
 
     moment: datetime
     files: pa.Table

@@ -59,7 +59,9 @@ def test_checks_of_the_key(check: str, said: str) -> None:
 
 def test_columns_of_other_types_and_dropped_columns() -> None:
     assert "n (int, in the table date)" in str(explained("CAST_INVALID_INPUT", misfits=["n (int, in the table date)"]))
-    assert "s.a 2 to 2 has dropped v of s.a" in str(explained("UNRESOLVED_COLUMN.WITH_SUGGESTION"))
+    assert "reads a dropped column: v of s.a (dropped in s.a 2 to 2)" in str(
+        explained("UNRESOLVED_COLUMN.WITH_SUGGESTION")
+    )
 
 
 @pytest.mark.parametrize("condition", ["CAST_INVALID_INPUT", "DIVIDE_BY_ZERO", None])

@@ -48,7 +48,7 @@ def test_a_condition_of_an_unknown_type_holds_for_each_type() -> None:
 
 
 def test_a_column_that_holds_no_time_is_refused() -> None:
-    with pytest.raises(PenstockError, match="at of type bigint, which holds no time"):
+    with pytest.raises(PenstockError, match="at of type bigint, which has no time values"):
         bounds.condition("at", "bigint", moment("2026-04-01"), None)
 
 

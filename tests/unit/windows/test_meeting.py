@@ -63,7 +63,7 @@ def test_a_failed_window_fails_its_pack_alone(world: World) -> None:
     results = go(world, at(6), days_per_batch=2)
     failed = [window for window, outcome in results.items() if isinstance(outcome, Exception)]
     assert sorted(failed) == [Window(at(2), at(3)), Window(at(3), at(4))]
-    assert "in the pack 2026-04-03 … 2026-04-05, which failed: broken" in str(results[Window(at(3), at(4))])
+    assert "its pack 2026-04-03 … 2026-04-05 failed: broken" in str(results[Window(at(3), at(4))])
     world.broken = set()
     go(world, at(6), windows=tuple(sorted(failed)), days_per_batch=2)
     assert str(world.jobs[-1]) == "2026-04-03 … 2026-04-05"

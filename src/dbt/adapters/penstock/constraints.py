@@ -78,7 +78,10 @@ def _parsed(kind: Any, raw: Any) -> Any:
     try:
         return raw if isinstance(raw, kind) else kind.from_dict(raw)
     except (ValueError, KeyError, TypeError) as error:
-        raise DbtRuntimeError(f"Cannot read the constraint {raw}: {error}") from error
+        raise DbtRuntimeError(
+            f"Cannot read the constraint {raw}: {error}. Write it as dbt does: `type: not_null`, or `type: check` with an "
+            "`expression`."
+        ) from error
 
 
 def _type(text: str) -> str:

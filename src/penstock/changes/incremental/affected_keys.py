@@ -39,7 +39,7 @@ class AffectedKeys:
     """How many aggregations the SELECT has: its GROUP BY, and its DISTINCT."""
 
     def touched(self, read: int) -> str:
-        """The SQL of the keys that can change when the rows of one table read change; it still has placeholders."""
+        """The SQL of the keys that changed rows of one table read can affect; table reads are still placeholders."""
         leaf = next(leaf for leaf in self.leaves if read in leaf.reads)
         from_text, where_text = self.from_text, self.where_text
         if leaf.join in ("LEFT", "ANTI"):

@@ -72,16 +72,16 @@ def classify_seen(query: ChangeQuery, unique_key: tuple[str, ...], where: str, s
         raise PenstockError(
             "Spark gives no analyzed plan in this session, so it is unknown whether the model's changes can be followed",
             where=where,
-            fix="Run in a session of your own, without `session.remote`, or use another strategy.",
+            fix="Run in a session of your own, without `session.remote`, or use `incremental_strategy: merge`.",
         )
     if seen.unstable:
         calls = ", ".join(dict.fromkeys(map(str, seen.unstable)))
         raise PenstockError(
-            f"The model has {calls}, which may answer differently each time, so a full refresh and an incremental run "
-            "cannot agree",
+            f"The model is not deterministic, because it has {calls}: a full refresh and an incremental run would give "
+            "different rows",
             where=where,
-            fix="Compute it upstream, where the row is made, or use another strategy. Functions in Python, Java or "
-            "Scala count as such; a function in SQL is judged by its body.",
+            fix="Compute it in an upstream model, or use `incremental_strategy: merge`. Functions in Python, Java or Scala "
+            "count as not deterministic; a function in SQL counts as its body does.",
         )
     way = classify(query, unique_key, where, frozenset(call.name for call in seen.aggregates))
     if isinstance(way, Whole):

@@ -82,7 +82,7 @@ def _grouped(scope: ColumnScope, group: exp.Group) -> set[str]:
 
 
 def _meant(item: exp.Expr, scope: ColumnScope) -> exp.Expr:
-    """What an item of GROUP BY stands for: a position, an alias that is no column's name, or itself."""
+    """The expression that an item of GROUP BY stands for: by a position, by an alias that is no column's name, or itself."""
     items = scope.keyed.select.expressions
     if isinstance(item, exp.Literal) and item.is_int:
         at = int(item.this) - 1

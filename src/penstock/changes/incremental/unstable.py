@@ -1,4 +1,4 @@
-"""Parts of a model's SQL that answer differently each time: they are refused before Spark starts.
+"""Parts of a model's SQL that are not deterministic: they are rejected before Spark starts.
 
 Spark's analyzed plan has the last word on functions. A date such as `date 'today'` is seen only here, because Spark's
 parser turns it into a constant.
@@ -36,7 +36,7 @@ _DATES = {"now", "today", "tomorrow", "yesterday"}
 
 
 def refuse_unstable(tree: exp.Expr, where: str) -> None:
-    """An error if the model has a limit, or a call or a date that answers differently each time."""
+    """An error if the model has a limit, or a call or a date that is not deterministic."""
     for node in tree.walk():
         if limit := next((word for kind, word in _LIMITS.items() if isinstance(node, kind)), None):
             raise PenstockError(
@@ -46,15 +46,15 @@ def refuse_unstable(tree: exp.Expr, where: str) -> None:
             )
         if unstable := _unstable(node):
             raise PenstockError(
-                f"The model has {unstable}, which answers differently each time, so a full refresh and an "
-                "incremental run cannot agree",
+                f"The model is not deterministic, because it has {unstable}: a full refresh and an incremental run would "
+                "give different rows",
                 where=where,
-                fix="Compute it upstream, where the row is made, or use another strategy.",
+                fix="Compute it in an upstream model, or use `incremental_strategy: merge`.",
             )
 
 
 def _unstable(node: exp.Expr) -> str | None:
-    """The text of a node that answers differently each time; None for every other node."""
+    """The text of a node that is not deterministic; None for every other node."""
     if isinstance(node, (exp.Cast, exp.TsOrDsToDate)) and isinstance(node.this, exp.Literal):
         return f"'{node.this.name}'" if node.this.name.strip().lower() in _DATES else None
     name = node.name if isinstance(node, exp.Anonymous) else ""

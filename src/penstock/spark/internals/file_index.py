@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def input_files(frame: DataFrame) -> list[str]:
-    """The URIs of the files that a DataFrame of one file relation reads, each as often as it is read. No job runs."""
+    """The URIs of the files that a DataFrame reads. A file that Spark reads twice is listed twice. No job runs."""
     relation = frame._jdf.queryExecution().analyzed()
     if relation.getClass().getSimpleName() == "LogicalRelation":
         index = relation.relation().location()

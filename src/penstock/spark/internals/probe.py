@@ -24,8 +24,8 @@ def check_signatures(spark: SparkSession, expected: Mapping[str, Collection[str]
     missing = [text for name, methods in expected.items() for text in _missing(spark, name, methods)]
     if missing:
         raise PenstockError(
-            f"Spark {spark.version} with Delta {_delta_version(spark)} is not supported: it has no {missing[0]}"
-            + (f", and {len(missing) - 1} more are missing" if len(missing) > 1 else ""),
+            f"Spark {spark.version} with Delta {_delta_version(spark)} is not supported; missing: {missing[0]}"
+            + (f" and {len(missing) - 1} other methods" if len(missing) > 1 else ""),
             fix=f"Install {SUPPORTED}.",
         )
 

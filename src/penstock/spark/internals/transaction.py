@@ -53,7 +53,7 @@ _SMALL_LOG = 4 * 1024 * 1024
 
 
 class Session(Protocol):
-    """What a transaction needs of the thread's Spark; `spark.runner.Runner` is one."""
+    """The methods of the thread's Spark that a transaction uses; `spark.runner.Runner` has them."""
 
     @property
     def spark(self) -> SparkSession:

@@ -54,7 +54,7 @@ class Frames:
         found = self._inference.merged(self._grouped(paths), known)
         if not found.names:
             raise PenstockError(
-                "The files of the first batch show no columns", where=paths[0], fix="Set `source_columns`."
+                "No columns were found in the files of the first batch", where=paths[0], fix="Set `source_columns`."
             )
         return found
 

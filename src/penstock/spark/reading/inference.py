@@ -63,8 +63,7 @@ class SchemaInference:
         whole = options.reader_option("multiline", default="false").lower() == "true"
         if not options.is_utf8 or (whole and options.format == "csv") or "value" in group.folder_names:
             raise PenstockError(
-                "Spark can't infer the columns of a file that has one of [ ] { } * ? \\ in its path if the file is read "
-                "with multiLine or an encoding",
+                "Spark can't infer columns with multiLine or an encoding if the file's path has one of [ ] { } * ? \\",
                 where=next(path for path in group.files if is_like_a_pattern(path)),
                 fix="Declare the columns in `source_columns`, or rename the file.",
             )

@@ -71,8 +71,8 @@ def _make(folder: Path, *, mends: bool) -> None:
     found = folder.stat()
     if not _is_ours(found):
         raise PenstockError(
-            f"The cache belongs to another user ({_name(found.st_uid)}) than this process's ({_name(os.geteuid())}): "
-            "it is not used, because its owner could run code as this user",
+            f"The cache folder belongs to {_name(found.st_uid)}, and this process runs as {_name(os.geteuid())}. It is "
+            f"not used, because its owner could run code as {_name(os.geteuid())}",
             where=str(folder),
             fix=f"Set PENSTOCK_CACHE to a folder of this user's own, or give it to this user: `chown -R "
             f"{os.geteuid()} {cache_folder()}`.",

@@ -121,7 +121,7 @@ def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositor
             write_private(told, redact(done.stdout + done.stderr))
             raise PenstockError(
                 "Delta's jars could not be fetched from the Maven repositories",
-                where=f"what Ivy said is in {told}",
+                where=f"Ivy's output: {told}",
                 fix=_OTHER_WAYS,
             )
         for name in names:

@@ -1,4 +1,4 @@
-"""The start of the JVM: by Spark's script the first time on a machine, and by the same command without it later.
+"""Launches the JVM process: by Spark's script the first time on a machine, later by the command that the script found.
 
 Spark's script starts a JVM to find out how to start the JVM. The command that it finds is kept beside the class archive.
 If Spark is configured by its own files or by the environment, each start uses the script.

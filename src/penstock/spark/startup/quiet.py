@@ -1,4 +1,4 @@
-"""What pyspark and py4j print by themselves, silenced: errors reach the user by our messages."""
+"""Silences the messages that pyspark and py4j print themselves: users see our errors instead."""
 
 from __future__ import annotations
 

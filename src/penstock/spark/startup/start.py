@@ -1,4 +1,4 @@
-"""The start of this process's Spark: jars, settings, the JVM, and the first session. All of it is silent."""
+"""Starts Spark, from jars and settings to the first session. `launch` starts the JVM for it. Nothing is printed."""
 
 from __future__ import annotations
 
