@@ -1,14 +1,17 @@
-"""The keys of files, for models over `@data` and for sources."""
+"""The keys of files, for models over `@data` and for sources.
+
+To add a key: define it here, add a field with the same name and default to `files.config.FileSource`, and use that
+field. Add a value to `VALUES` in `tests/unit/config/test_keys.py`, run `make reference`, and describe the key in
+`docs/files.md`. The unit tests fail if the field, the value or the reference is missing, or if the defaults differ.
+"""
 
 from __future__ import annotations
 
 from penstock.config import values
+from penstock.config.formats import FORMATS, IN_PLACE
 from penstock.config.key import Key
 from penstock.config.kinds import INGESTED, Kind
 from penstock.config.source_columns import source_columns
-
-FORMATS = ("parquet", "csv", "json", "orc", "avro", "text")
-"""File formats that can be read in place. Loads of files also take `binaryFile`."""
 
 _READ = (*INGESTED, Kind.FILE_WINDOWS, Kind.SOURCE)
 _LOADED = (*INGESTED, Kind.SOURCE)
@@ -47,7 +50,7 @@ FILES = (
     Key(
         "source_format",
         "The format of the files. If the files have different extensions, it is required.",
-        values.one_of(*FORMATS, "binaryFile"),
+        values.one_of(*FORMATS),
         _READ,
         unset="from the extension",
     ),
@@ -128,7 +131,7 @@ OF_A_SOURCE = (
     Key(
         "format",
         "The format of the files at `location`.",
-        values.one_of("delta", *FORMATS),
+        values.one_of("delta", *IN_PLACE),
         (Kind.SOURCE,),
         default="delta",
     ),

@@ -1,8 +1,12 @@
-"""Every key that a user can set, by section and by name. Each key is defined once."""
+"""Every key that a user can set, by section and by name.
+
+Each key is defined once, for the checks and the docs. The config class of its pipeline has a field with the same name
+and default; tests compare them. `file_keys` says how to add a key.
+"""
 
 from __future__ import annotations
 
-from penstock.config.file_keys import FILES, FORMATS, OF_A_SOURCE
+from penstock.config.file_keys import FILES, OF_A_SOURCE
 from penstock.config.key import Key
 from penstock.config.kinds import Kind
 from penstock.config.model_keys import CHANGES, INCREMENTALS, LAYOUT, OF_DBT, POLICIES, SIZES, WINDOW_KEYS
@@ -13,7 +17,6 @@ __all__ = [
     "BY_NAME",
     "DBT",
     "FILES",
-    "FORMATS",
     "KNOWN",
     "LAYOUT",
     "OF_MODELS",

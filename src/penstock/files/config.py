@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.config import keys
 from penstock.config.check import unusable
+from penstock.config.formats import RESCUED
 from penstock.config.kinds import Kind
 from penstock.config.source_columns import SourceColumn
 from penstock.config.values import checked
@@ -94,8 +95,10 @@ class FileSource:
         problems += wrong
         if "source_roots" not in config:
             problems.append("`source_roots` is missing: name the folders or URIs where the files arrive")
-        if values.get("rescued_data_column") and values.get("source_format") not in (None, "csv", "json"):
-            problems.append("`rescued_data_column` is for csv and json: files of other formats have their own schema")
+        if values.get("rescued_data_column") and values.get("source_format") not in (None, *RESCUED):
+            problems.append(
+                f"`rescued_data_column` is for {' and '.join(RESCUED)}: files of other formats have their own schema"
+            )
         if rescued := values.get("rescued_data_column"):
             declared = {column.name.lower() for column in values.get("source_columns", ()) if column.extract}
             if rescued.lower() in declared:

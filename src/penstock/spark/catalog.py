@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from penstock.config.keys import FORMATS
+from penstock.config.formats import IN_PLACE
 from penstock.errors import NotFound, PenstockError, from_spark
 from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import LINK_FILE, Relation
@@ -101,10 +101,10 @@ def _definition(lake: LakeFolder, relation: Relation) -> str:
     format = "delta"
     if relation.kind == "files" and relation.link is not None:
         format = relation.link.format
-        if format not in FORMATS:
+        if format not in IN_PLACE:
             # `_link.json` is a file that anyone may have written.
             raise PenstockError(
-                f"{relation} is linked to files of the format {format!r}, which is none of {', '.join(FORMATS)}",
+                f"{relation} is linked to files of the format {format!r}, which is none of {', '.join(IN_PLACE)}",
                 where=relation.location,
                 fix=f"Correct `format` in its {LINK_FILE}, or remove that file.",
             )

@@ -353,6 +353,19 @@ def test_defaults_are_those_of_the_engine() -> None:
         assert getattr(settings, name) == by_name[name].default
 
 
+@pytest.mark.parametrize(
+    ("section", "made", "elsewhere"),
+    [
+        (keys.FILES, FileSource, {"file_source"}),
+        (keys.SECTIONS["Changes"], ChangeSource, set()),
+        (keys.WINDOW_KEYS, WindowSettings, {"lookback", "concurrent_batches"}),  # dbt itself uses these
+    ],
+)
+def test_the_engine_takes_every_key_of_a_pipeline(section: tuple[Key, ...], made: type, elsewhere: set[str]) -> None:
+    """A key without a field would be accepted in a model's config, and have no effect."""
+    assert {key.name for key in section} <= {item.name for item in fields(made)} | elsewhere
+
+
 def test_every_key_is_there_once_and_has_a_value_to_test_with() -> None:
     spellings = [spelling for section in keys.SECTIONS.values() for key in section for spelling in key.spellings]
     assert len(set(spellings)) == len(spellings)

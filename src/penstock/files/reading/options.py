@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from penstock.config.formats import BY_EXTENSION, RESCUED
 from penstock.errors import PenstockError
 from penstock.files.config import FileSource
 from penstock.spark.reading.options import ReadOptions
 
-_EXTENSIONS = {
-    "parquet": "parquet",
-    "csv": "csv",
-    "json": "json",
-    "jsonl": "json",
-    "ndjson": "json",
-    "orc": "orc",
-    "avro": "avro",
-    "txt": "text",
-    "text": "text",
-    "log": "text",
-}
 _COMPRESSED = {"gz", "bz2", "zst", "snappy", "lz4", "deflate", "gzip"}
-_FORMATS_OF_RESCUED = ("csv", "json")
 # The plan alone says which files are read. These options would leave some out, or find others.
 _CHOOSING = frozenset(
     (
@@ -67,7 +55,7 @@ def extension_format(path: str) -> str | None:
     parts = path.rsplit("/", 1)[-1].lower().split(".")[1:]
     while parts and parts[-1] in _COMPRESSED:
         parts.pop()
-    return _EXTENSIONS.get(parts[-1]) if parts else None
+    return BY_EXTENSION.get(parts[-1]) if parts else None
 
 
 def read_options(source: FileSource, format: str, roots: Sequence[str] = ()) -> ReadOptions:
@@ -100,9 +88,9 @@ def _check_rescued(options: ReadOptions) -> None:
     column, format = options.rescued_column, options.format
     if column is None:
         return
-    if format not in _FORMATS_OF_RESCUED:
+    if format not in RESCUED:
         raise PenstockError(
-            f"`rescued_data_column` ({column}) is for csv and json, but these files are {format}: their values have the "
+            f"`rescued_data_column` ({column}) is for {' and '.join(RESCUED)}, but these files are {format}: their values have the "
             "types that the files declare, and a value that can't be read as its column's type is an error",
             fix="Leave `rescued_data_column` out.",
         )

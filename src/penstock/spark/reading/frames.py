@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.config.formats import by_name
 from penstock.errors import PenstockError, from_spark
 from penstock.spark.internals.class_path import is_loadable
 from penstock.spark.reading import rescue, virtual_columns
@@ -24,7 +25,6 @@ from penstock.spark.schema import type_text
 from penstock.sql.quoting import quote
 
 _NULLS = {name: f"cast(null as {type})" for name, type in virtual_columns.TYPES.items()}
-_AVRO = "org.apache.spark.sql.v2.avro.AvroDataSourceV2"
 
 
 class Frames:
@@ -35,11 +35,13 @@ class Frames:
         self._spark = spark
         self._hadoop = hadoop
         self._options = options
+        self._format = by_name(options.format)
         self._loader = FileLoader(spark, hadoop, options)
         self._inference = SchemaInference(self._loader, options)
-        if options.format == "avro" and not is_loadable(spark, _AVRO):
+        if self._format.data_source is not None and not is_loadable(spark, self._format.data_source):
             raise PenstockError(
-                "Spark reads Avro files with a separate jar, spark-avro, which is not in `session.jars`",
+                f"Spark reads {options.format} files with a separate jar, spark-{options.format}, which is not in "
+                "`session.jars`",
                 fix="Add it there, or leave `session.jars` out: penstock then fetches it.",
             )
 
@@ -136,15 +138,15 @@ class Frames:
         rescue.check_name(column, [*schema.names, *virtual_columns.TYPES])
         of_folders = [field for field in schema.fields if field.name.lower() in group.folder_names]
         fields = [field for field in schema.fields if field.name.lower() not in group.folder_names]
-        is_json = self._options.format == "json"
-        read = rescue.with_unknown(fields, self._inference.of(group)) if is_json else fields
+        of_records = self._format.rescued_from == "records"
+        read = rescue.with_unknown(fields, self._inference.of(group)) if of_records else fields
         # A folder's column takes precedence over a field of its name.
         read = [field for field in read if field.name.lower() not in group.folder_names]
         corrupt = StructField(rescue.CORRUPT, StringType(), True)
         frame = self._loader.rows(group, StructType([*read, *of_folders, corrupt]))
         # Spark adds the folders' columns even if the given schema does not have them.
         names = [name for name in frame.columns if name.lower() in group.folder_names]
-        if is_json:
+        if of_records:
             frame = rescue.from_records(frame, fields, read, names, column)
         else:
             frame = rescue.from_rows(frame, fields, names, column, self._options.reader)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+from penstock.config.formats import by_name
 from penstock.errors import PenstockError, from_spark
 from penstock.spark.reading.file_names import is_like_a_pattern
 from penstock.spark.reading.file_schema import FileSchema
@@ -48,7 +49,7 @@ class SchemaInference:
     def of(self, group: FileGroup) -> StructType:
         """The columns of a group. Reads the files on the first call."""
         if group not in self._found:
-            by_texts = group.has_patterns and self._options.format in ("csv", "json")
+            by_texts = group.has_patterns and by_name(self._options.format).infers_from_texts
             found = self._from_texts(group) if by_texts else self._loader.schema(group)
             self._found[group] = StructType([field for field in found.fields if field.name != CORRUPT])
         return self._found[group]
@@ -61,7 +62,11 @@ class SchemaInference:
         """
         options = self._options
         whole = options.reader_option("multiline", default="false").lower() == "true"
-        if not options.is_utf8 or (whole and options.format == "csv") or "value" in group.folder_names:
+        if (
+            not options.is_utf8
+            or (whole and by_name(options.format).rescued_from == "rows")
+            or "value" in group.folder_names
+        ):
             raise PenstockError(
                 "Spark can't infer columns with multiLine or an encoding if the file's path has one of [ ] { } * ? \\",
                 where=next(path for path in group.files if is_like_a_pattern(path)),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.config import formats
 from penstock.errors import PenstockError
 from penstock.spark.internals.file_index import input_files
 from penstock.spark.internals.text_schema import schema_of_texts
@@ -16,15 +17,6 @@ from penstock.spark.reading.groups import FileGroup
 from penstock.spark.reading.options import ReadOptions
 from penstock.spark.reading.rescue import CORRUPT
 
-# How files are inferred and read unless `source_options` says otherwise. A value that does not fit is an error, not
-# a null; a CSV whose header has other names or another order is an error, not mixed-up columns.
-_DEFAULTS: dict[str, dict[str, str]] = {
-    "csv": {"mode": "FAILFAST", "enforceSchema": "false", "inferSchema": "true"},
-    "json": {"mode": "FAILFAST"},
-    "parquet": {"mergeSchema": "true"},
-    "orc": {"mergeSchema": "true"},
-}
-_INFERENCE_ONLY = ("inferSchema", "mergeSchema")
 _SHOWN = 3
 
 
@@ -54,13 +46,11 @@ class FileLoader:
         return schema_of_texts(texts, self._reader(group, infer=True), self._options.format)
 
     def _reader(self, group: FileGroup, *, infer: bool = False) -> DataFrameReader:
-        given, format = self._options.reader, self._options.format
-        defaults = {
-            key: value for key, value in _DEFAULTS.get(format, {}).items() if infer or key not in _INFERENCE_ONLY
-        }
+        given, format = self._options.reader, formats.by_name(self._options.format)
+        defaults = {**format.options, **(format.inference if infer else {})}
         if given.get("header", "false") != "true":
             defaults.pop("enforceSchema", None)
-        reader = self._spark.read.format(format).options(**{**defaults, **given})
+        reader = self._spark.read.format(format.name).options(**{**defaults, **given})
         if self._options.rescued_column is not None:
             # A bad record must not fail the inference either.
             reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
