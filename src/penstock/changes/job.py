@@ -92,7 +92,7 @@ class ChangeJob(Job[ChangePlan]):
     ) -> None:
         self.query = ChangeQuery.read(lake, select, name)
         self._way = classify(self.query, source.unique_key, str(name))
-        report = MergeReport(shape=name_of(self._way))
+        report = MergeReport(way=name_of(self._way))
         super().__init__(lake, name, spark, layout, report, warn=warn, contract=contract, step=step)
         self._on_range = on_range or (lambda merged: log.info("%s: %s", name, merged))
         self._sources = FollowedSources(lake, source, self.query, str(name))
@@ -181,7 +181,7 @@ class ChangeJob(Job[ChangePlan]):
             self._planner.repeat(plan)
         else:
             self._way = self._prepared.way
-            self.report.shape = name_of(self._way)
+            self.report.way = name_of(self._way)
         return self._prepared
 
     # Failures

@@ -21,7 +21,7 @@ from penstock.protocol.job import Job
 from penstock.protocol.schema import fit
 from penstock.protocol.state import State
 from penstock.spark.facts import Call, facts
-from penstock.spark.schema import of_frame
+from penstock.spark.query_columns import of_frame
 from penstock.spark.views import TemporaryViews
 from penstock.sql.names import Name
 

@@ -37,8 +37,13 @@ class MergeReport(Report):
 
     ranges: list[Merged] = field(default_factory=list)
     """The commits of the run, one for each version range."""
-    shape: str = ""
+    way: str = ""
     """The way in which the table is kept: `rows`, `keys` or `whole`."""
+
+    @property
+    def shape(self) -> str:
+        """The same as `way`."""
+        return self.way
 
     @property
     def windows(self) -> list[Merged]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.config.key import Key
 from penstock.config.keys import ALIASES, BY_NAME, KNOWN, OF_MODELS, OF_SOURCES, SECTIONS
-from penstock.config.kinds import ROOTS, STRATEGIES, Kind, kind_of, places, strategy
+from penstock.config.kinds import ROOTS, STRATEGIES, Kind, in_words, kind_of, strategy
 from penstock.config.near import meant, unknown_keys
 from penstock.config.values import checked
 from penstock.secrets import is_secret
@@ -98,7 +98,7 @@ def check_source(config: Mapping[str, Any]) -> list[str]:
         key = BY_NAME.get(name)
         if key is not None and key.name not in used and (with_files or "location" in plain):
             where = "a source" if Kind.SOURCE not in key.kinds else f"a source without `{ROOTS[0]}`"
-            found.append(f"`{name}` has no effect on {where}: it works on {places(key.kinds)}")
+            found.append(f"`{name}` has no effect on {where}: it works on {in_words(key.kinds)}")
         # There are only a few names, so the comparison can be less strict. It finds `fromat`.
         guess = meant(name, used, cutoff=0.8)
         if key is None and guess not in (None, name):
@@ -151,7 +151,7 @@ def _without_effect(name: str, key: Key, kind: Kind, language: str) -> str:
     if key.name == "incremental_strategy" and kind is not Kind.FILES:
         line = f"`{name}` has no effect on {what}: it works on incremental models"
     else:
-        line = f"`{name}` has no effect on {what}: it works on {places(key.kinds)}"
+        line = f"`{name}` has no effect on {what}: it works on {in_words(key.kinds)}"
     return f"{line}. {key.instead[kind][0].upper()}{key.instead[kind][1:]}" if kind in key.instead else line
 
 

@@ -107,10 +107,10 @@ def kind_of(config: Mapping[str, Any], language: str = "sql") -> Kind | None:
     return Kind(found) if found in STRATEGIES else Kind.OWN_STRATEGY
 
 
-def places(kinds: Collection[Kind]) -> str:
-    """The kinds of model on which a key works, in words.
+def in_words(kinds: Collection[Kind]) -> str:
+    """The kinds of model on which a key works, as text.
 
-    >>> places([Kind.MERGE, Kind.CDF_MERGE, Kind.SNAPSHOT])
+    >>> in_words([Kind.MERGE, Kind.CDF_MERGE, Kind.SNAPSHOT])
     'incremental models by merge or cdf_merge, and on snapshots'
     """
     if set(MODELS) <= set(kinds):

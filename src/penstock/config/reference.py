@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from penstock.config.key import Key
 from penstock.config.keys import OF_MODELS, OF_SOURCES, PROFILE, SECTIONS
-from penstock.config.kinds import BY_STRATEGY, Kind, places
+from penstock.config.kinds import BY_STRATEGY, Kind, in_words
 
 _INTRO = """# Every key
 
@@ -60,7 +60,7 @@ def table(keys: Iterable[Key]) -> str:
     """A table with one row per key: its values, its default, where it works, and its meaning."""
     rows = ["| key | value | default | works on | meaning |", "|---|---|---|---|---|"]
     rows += [
-        f"| {_spelled(key)} | {_cell(key.values)} | {_default(key)} | {_cell(places(key.kinds))}{_needs(key)} | {key.doc} |"
+        f"| {_spelled(key)} | {_cell(key.values)} | {_default(key)} | {_cell(in_words(key.kinds))}{_needs(key)} | {key.doc} |"
         for key in keys
     ]
     return "\n".join(rows) + "\n"

@@ -96,7 +96,7 @@ def _to_store(lake: LakeFolder, source: Relation, target: Name, location: str, r
     return made
 
 
-def _make(lake: LakeFolder, source: Relation, place: str, runner: Backend, step: Step) -> bool:
+def _make(lake: LakeFolder, source: Relation, made_at: str, runner: Backend, step: Step) -> bool:
     """Make the clone in a hidden folder; False if the source was changed meanwhile."""
     options = lake.storage_options
     # With the check for rows that others have removed: the clone's own log would not show it.
@@ -106,18 +106,18 @@ def _make(lake: LakeFolder, source: Relation, place: str, runner: Backend, step:
     version, marks = table.version, _marks(table)
     step("clone")
     if MARK in marks:
-        copied = _copy_ledger(Storage(source.location, options), Storage(place, options))
+        copied = _copy_ledger(Storage(source.location, options), Storage(made_at, options))
         # The ledger was read after the marks: they fit only if nothing was committed in between.
         if not copied or _marks(Table.open(source.location, options, files=False)) != marks:
             return False
     step("copied")
     runner.run(
-        f"create or replace table delta.{quote(runner.place(place))} "
-        f"shallow clone delta.{quote(runner.place(source.location))} version as of {version}"
+        f"create or replace table delta.{quote(runner.spark_location(made_at))} "
+        f"shallow clone delta.{quote(runner.spark_location(source.location))} version as of {version}"
     )
     step("cloned")
     if marks:
-        _commit(Table.open(place, options, files=False), marks, runner)
+        _commit(Table.open(made_at, options, files=False), marks, runner)
     step("marked")
     # Later commits do no harm. A table that was created again has other versions.
     return Table.open(source.location, options, files=False).id == table.id

@@ -62,7 +62,7 @@ def adapt(
     # A rewrite of the column adds its new fields as well.
     retyped = difference.retyped if other or gone else {}
     warn_of_rewrite(difference, retyped, str(name), warn)
-    reshape(
+    change_columns(
         lake,
         name,
         add={column.name: column.type for column in added},
@@ -74,7 +74,7 @@ def adapt(
     )
 
 
-def reshape(
+def change_columns(
     lake: LakeFolder,
     name: Name,
     *,

@@ -15,7 +15,7 @@ from penstock.delta.commit_metrics import CommitMetrics
 from penstock.delta.layout import Layout
 from penstock.delta.table import Column, Table
 from penstock.lake.relations import Relation, View
-from penstock.spark.reading.options import ReadOptions
+from penstock.spark.reading.read_options import ReadOptions
 from penstock.sql.names import Name
 from penstock.sql.statement import Statement
 
@@ -122,7 +122,7 @@ class Backend(Protocol):
 
     # Locations
 
-    def place(self, location: str) -> str:
+    def spark_location(self, location: str) -> str:
         """A location as Spark takes it; an error if Spark cannot work on its store."""
 
     def file_uri(self, path: str) -> str:

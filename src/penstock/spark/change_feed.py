@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from penstock.spark.internals.change_feed import row_images
-from penstock.spark.schema import type_text
+from penstock.spark.internals.row_images import row_images
+from penstock.spark.query_columns import type_text
 from penstock.spark.views import TemporaryViews
 from penstock.spark.weights import WEIGHT, net
 from penstock.sql.quoting import quote
@@ -81,7 +81,7 @@ class ChangeFeed:
             old, new = (self._views.snapshot(location, version) for version in versions)
             return _aligned(old, columns, "-1").union(_aligned(new, columns, "1"))
         runner = self._views.runner
-        feed = row_images(runner.spark, runner.place(location), segment.first, segment.last)
+        feed = row_images(runner.spark, runner.spark_location(location), segment.first, segment.last)
         kinds = ", ".join(f"'{kind}'" for kind in _OLD)
         return _aligned(feed, columns, f"if(_change_type in ({kinds}), -1, 1)")
 

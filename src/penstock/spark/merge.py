@@ -131,7 +131,7 @@ class DeletionVectorMerge:
         if not counts:
             return False
         leaving, coming = changes.leaving(), changes.coming(counts.files)
-        transaction.exchange(leaving, coming, {MARK: number}, note, counts.metrics(), step=step)
+        transaction.replace_rows(leaving, coming, {MARK: number}, note, counts.metrics(), step=step)
         return True
 
     def _located(self, target: DataFrame, keys: int) -> str:

@@ -34,6 +34,6 @@ def replace_rows(
     writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", condition).options(**options)
     with spark.configured(_ALLOW_OTHER_ROWS):
         try:
-            writer.save(spark.place(location))
+            writer.save(spark.spark_location(location))
         except Exception as error:
             raise from_spark(error) from error

@@ -19,15 +19,15 @@ from penstock.spark import session
 from penstock.spark.application import Application, application_of
 from penstock.spark.backend import Result
 from penstock.spark.internals.active_session import active_session
-from penstock.spark.internals.frames import adopted, python_frame
 from penstock.spark.internals.hadoop import escaped
+from penstock.spark.internals.java_frames import adopted, python_frame
 from penstock.spark.internals.transaction import Transaction
 from penstock.spark.job_group import JobGroup
 from penstock.spark.lake_statements import run_by_lake
-from penstock.spark.reading.options import ReadOptions
+from penstock.spark.query_columns import of_frame
+from penstock.spark.reading.read_options import ReadOptions
 from penstock.spark.resolution import attach_shown, check_view, resolve
 from penstock.spark.retry import retrying
-from penstock.spark.schema import of_frame
 from penstock.spark.statement_settings import configured, refuse_unpinning
 from penstock.spark.table_creation import TableCreation, TableStatement, link_named
 from penstock.sql.names import Name
@@ -130,7 +130,7 @@ class Runner:
         """Makes DataFrames of files, read by these options."""
         from penstock.spark.reading.frames import Frames
 
-        return Frames(self.spark, self.place, options)
+        return Frames(self.spark, self.spark_location, options)
 
     def create_table(self, name: Name, query: str, layout: Layout, conf: Mapping[str, str]) -> None:
         """Create or replace a table by a query's rows, in one commit; `conf` holds for this statement alone."""
@@ -194,7 +194,7 @@ class Runner:
 
     def _save(self, writer: DataFrameWriter, location: str) -> None:
         try:
-            writer.save(self.place(location))
+            writer.save(self.spark_location(location))
         except Exception as error:
             raise from_spark(error) from error
 
@@ -248,7 +248,7 @@ class Runner:
 
     def transaction(self, location: str, known: Table) -> Transaction:
         """A commit on exactly the version that the caller knows."""
-        return Transaction(self, self.place(location), known)
+        return Transaction(self, self.spark_location(location), known)
 
     def commit_marks(
         self, known: Table, marks: Mapping[str, int], note: str, properties: Mapping[str, str] | None = None
@@ -263,7 +263,7 @@ class Runner:
 
     # Locations
 
-    def place(self, location: str) -> str:
+    def spark_location(self, location: str) -> str:
         """A location as Spark takes it; an error if Spark cannot work on its store."""
         spelled = hadoop_uri(location)
         self._application.stores.check(self.spark, spelled)
@@ -273,7 +273,7 @@ class Runner:
         """The table at a location, as Delta's own object."""
         from delta.tables import DeltaTable
 
-        return DeltaTable.forPath(self.spark, self.place(location))
+        return DeltaTable.forPath(self.spark, self.spark_location(location))
 
     def file_uri(self, path: str) -> str:
         """A file's path as Spark's `_metadata.file_path` writes it."""

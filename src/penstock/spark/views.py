@@ -57,7 +57,7 @@ class TemporaryViews:
         """A table at a version, as a DataFrame."""
         reader = self.runner.spark.read.format("delta").option("versionAsOf", str(version))
         try:
-            return reader.load(self.runner.place(location))
+            return reader.load(self.runner.spark_location(location))
         except Exception as error:
             raise from_spark(error) from error
 

@@ -1,4 +1,7 @@
-"""Microbatch: a table built from windows of event time. Each window is replaced as a whole, or added once."""
+"""Microbatch: a table built from windows of event time. Each window is replaced as a whole, or added once.
+
+A run begins in `meeting`: dbt's threads bring the windows to `WindowRun.run`, which makes a `job` for each pack.
+"""
 
 from penstock.windows.config import WindowSettings
 from penstock.windows.job import Target

@@ -22,7 +22,7 @@ def over(windows: Iterable[Window]) -> tuple[Window, ...]:
 
 
 @dataclass(frozen=True)
-class Backlog:
+class WindowBacklog:
     """The windows that a job is to add to a table.
 
     `named` are the windows that the user named. Without them, all windows up to `end` that are not in the table.

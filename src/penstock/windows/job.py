@@ -1,4 +1,4 @@
-"""Windows of event time into a table, added or replaced: the job of a microbatch model."""
+"""Windows of event time into a table, added or replaced: the job of a microbatch model. `meeting` calls it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from penstock.spark.backend import Backend
 from penstock.spark.commit_settings import noted, on_sql
 from penstock.sql.names import Name
 from penstock.steps import Step, no_step
-from penstock.windows.backlog import Backlog
+from penstock.windows.backlog import WindowBacklog
 from penstock.windows.bounds import inside
 from penstock.windows.config import WindowSettings
 from penstock.windows.ledger import Known, WindowLedger
 from penstock.windows.plan import APPEND, KIND, REPLACE, WindowPlan
 from penstock.windows.query import Select
 from penstock.windows.report import WindowReport
-from penstock.windows.rows import Rows, event_column
+from penstock.windows.rows import WindowRows, event_column
 from penstock.windows.watermark import may_hold
 from penstock.windows.window import NONE, Ranges, Window, span
 
@@ -93,9 +93,9 @@ class WindowJob(Job[WindowPlan]):
         """The windows that the table is created from, where windows replace rows."""
         self._empty = NONE
         """Windows before these that have no rows."""
-        self._backlog: Backlog | None = None
+        self._backlog: WindowBacklog | None = None
         """The windows to add, where windows are added."""
-        self._rows: Rows | None = None
+        self._rows: WindowRows | None = None
         """The rows that `prepare` has read, until `run` has written them."""
         self._running: Running[WindowPlan] | None = None
         """The plan that was run last, until its outcome is reported."""
@@ -118,7 +118,7 @@ class WindowJob(Job[WindowPlan]):
         """
         known = Known() if replace else self.ledger.read(self.journal.state(check=False))
         self._check_mode(known, APPEND)
-        self._backlog = Backlog(self._settings, self._whole.start, windows[-1].end, windows if named else None)
+        self._backlog = WindowBacklog(self._settings, self._whole.start, windows[-1].end, windows if named else None)
         self._drive(replace=replace)
 
     def _drive(self, *, replace: bool) -> None:
@@ -193,7 +193,7 @@ class WindowJob(Job[WindowPlan]):
 
     # The way without a mark: to replace a window twice does no harm
 
-    def replace(self, windows: tuple[Window, ...], state: State) -> None:
+    def replace_windows(self, windows: tuple[Window, ...], state: State) -> None:
         """Replace the rows of some windows in one commit, and record that they are in."""
         window = span(windows)
         assert state.table is not None
@@ -245,20 +245,20 @@ class WindowJob(Job[WindowPlan]):
 
     # Reading and writing
 
-    def _read(self, window: Window, schema: dict[str, Any] | None) -> Rows:
+    def _read(self, window: Window, schema: dict[str, Any] | None) -> WindowRows:
         """The model over a window; its contract is checked before its rows are written."""
         if self._rows is not None and (self._rows.window, self._rows.schema) == (window, schema):
             return self._rows
         self._drop_rows()
-        bound = self._select.over(window, schema)
+        rendered = self._select.over(window, schema)
         try:
-            columns = self.spark.columns_of(bound.text)
-            self.check_contract(bound.text, columns)
+            columns = self.spark.columns_of(rendered.text)
+            self.check_contract(rendered.text, columns)
             time = event_column(columns, self._settings.event_time, str(self.name))
         except BaseException:
-            bound.drop()
+            rendered.drop()
             raise
-        self._rows = Rows(window, schema, bound, columns, time)
+        self._rows = WindowRows(window, schema, rendered, columns, time)
         return self._rows
 
     def _write(self, plan: WindowPlan, window: Window, note: str, state: State) -> None:
@@ -275,12 +275,12 @@ class WindowJob(Job[WindowPlan]):
     def _drop_rows(self) -> None:
         rows, self._rows = self._rows, None
         if rows is not None:
-            rows.bound.drop()
+            rows.rendered.drop()
 
-    def _fit(self, rows: Rows, state: State) -> list[Fitted]:
+    def _fit(self, rows: WindowRows, state: State) -> list[Fitted]:
         """The columns that the model fills, after `on_schema_change` was applied to the table."""
         policy, note = self._settings.on_schema_change, state.note("columns")
-        return fit(self.lake, self.name, rows.columns, policy, self.spark, note, self.warn, rows.bound.kept)
+        return fit(self.lake, self.name, rows.columns, policy, self.spark, note, self.warn, rows.rendered.kept)
 
     def _summarize(self, state: State) -> None:
         self.step("summary")

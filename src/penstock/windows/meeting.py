@@ -172,7 +172,7 @@ class WindowRun:
                 return self._append(windows, job)
             if self._refresh or state.table is None or self._is_empty_table_of_others(target, state):
                 return self._create(windows, job)
-            job.replace(windows, state)
+            job.replace_windows(windows, state)
         return job.report.outcome(windows) if job.report.commits else Outcome("OK no files")
 
     def _alone(self, state: State) -> AbstractContextManager[object]:
@@ -191,7 +191,7 @@ class WindowRun:
         left = tuple(window for window in windows if window not in job.report.windows)
         if left and not self._request.empty:
             # The plan that created the table was another run's.
-            job.replace(left, job.journal.state())
+            job.replace_windows(left, job.journal.state())
         return job.report.outcome(windows)
 
     def _created_by_another(self, job: WindowJob) -> bool:

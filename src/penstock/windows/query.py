@@ -26,7 +26,7 @@ from penstock.sql import tokens as sql
 from penstock.sql.names import Name
 from penstock.windows import bounds, filters
 from penstock.windows.config import WindowSettings
-from penstock.windows.source import DATE, Dated, DatedPath, refuse_missing
+from penstock.windows.source import DATE, DatedFiles, DatedPath, refuse_missing
 from penstock.windows.window import Window, after, floor, plain
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Bound:
+class RenderedSelect:
     """The model's SELECT, rendered for one window."""
 
     text: str
@@ -59,7 +59,7 @@ class Select(Protocol):
     def is_settled(self, window: Window) -> bool:
         """Whether no file of a window is still being written."""
 
-    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound: ...
+    def over(self, window: Window, schema: dict[str, Any] | None) -> RenderedSelect: ...
 
     def same_as(self, other: Select) -> bool:
         """Whether the text for another window is the same except for the window."""
@@ -84,7 +84,7 @@ class TableSelect:
     def is_settled(self, window: Window) -> bool:
         return True
 
-    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
+    def over(self, window: Window, schema: dict[str, Any] | None) -> RenderedSelect:
         if self._fixed and window != self._window:
             raise PenstockError(
                 f"The model reads `model.batch`, so its SQL for {self._window} can't be used for {window}",
@@ -95,7 +95,7 @@ class TableSelect:
             wanted = found if self._fixed else found.within(window)
             return wanted.sql(_type_of(self._lake, found.relation, found.column))
 
-        return Bound(filters.rendered(self._text, render), filters.is_filtered(self._text))
+        return RenderedSelect(filters.rendered(self._text, render), filters.is_filtered(self._text))
 
     def same_as(self, other: Select) -> bool:
         return isinstance(other, TableSelect) and self._plain == other._plain
@@ -138,10 +138,10 @@ class FileSelect:
         format = (known or {}).get("format") or format_of(paths, self._source)
         frames = self._frames(format)
         before = None if known is None else FileSchema(known["schema"], tuple(known["folders"]))
-        shape = frames.declared() or before
-        if shape is None or (frames.declared() is None and self._source.on_schema_change != IGNORE):
-            shape = frames.infer(paths, before)
-        return {"format": format, "schema": shape.struct, "folders": list(shape.folders)}
+        found = frames.declared() or before
+        if found is None or (frames.declared() is None and self._source.on_schema_change != IGNORE):
+            found = frames.infer(paths, before)
+        return {"format": format, "schema": found.struct, "folders": list(found.folders)}
 
     def is_empty(self, window: Window) -> bool:
         return not self._paths(self._files(window))
@@ -149,7 +149,7 @@ class FileSelect:
     def is_settled(self, window: Window) -> bool:
         return not any(pc.any(self._young(dated.files)).as_py() for dated in self._listed(window))
 
-    def over(self, window: Window, schema: dict[str, Any] | None) -> Bound:
+    def over(self, window: Window, schema: dict[str, Any] | None) -> RenderedSelect:
         assert schema is not None
         frames = self._frames(schema["format"])
         read = FileSchema(schema["schema"], tuple(schema["folders"]))
@@ -171,7 +171,7 @@ class FileSelect:
         except PenstockError:
             self._forget(view)
             raise
-        return Bound(text, filtered, lambda: self._forget(view), rescued)
+        return RenderedSelect(text, filtered, lambda: self._forget(view), rescued)
 
     def _forget(self, view: str) -> None:
         self._runner.drop_view(view)
@@ -189,39 +189,39 @@ class FileSelect:
     def same_as(self, other: Select) -> bool:
         return isinstance(other, FileSelect) and self._model.text == other._model.text
 
-    def _frame(self, frames: Frames, shape: FileSchema, dated: list[Dated]) -> DataFrame:
+    def _frame(self, frames: Frames, schema: FileSchema, dated: list[DatedFiles]) -> DataFrame:
         if not self._with_date or not dated:
-            return frames.rows(self._paths(dated), shape, self._model.virtual)
+            return frames.rows(self._paths(dated), schema, self._model.virtual)
         assert self._path is not None
         parts = []
         for item in dated:
             text = item.moment.strftime("%Y-%m-%d" if self._path.type == "date" else "%Y-%m-%d %H:%M:%S+00:00")
-            rows = frames.rows(self._paths([item]), shape, self._model.virtual)
+            rows = frames.rows(self._paths([item]), schema, self._model.virtual)
             parts.append(frames.with_literal(rows, DATE, text, self._path.type))
         return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
 
     def _frames(self, format: str) -> Frames:
         return self._runner.frames(read_options(self._source, format))
 
-    def _files(self, window: Window) -> list[Dated]:
+    def _files(self, window: Window) -> list[DatedFiles]:
         """The files to read: without empty files and files that may still be written."""
         found = []
         for dated in self._listed(window):
             kept = dated.files.filter(pc.and_(pc.invert(self._young(dated.files)), pc.greater(dated.files["size"], 0)))
             if kept.num_rows:
-                found.append(Dated(dated.moment, kept))
+                found.append(DatedFiles(dated.moment, kept))
         return found
 
-    def _listed(self, window: Window) -> list[Dated]:
+    def _listed(self, window: Window) -> list[DatedFiles]:
         source = self._source
         if self._path is not None:
             found = self._path.files(window, self._listings)
         else:
-            found = [Dated(floor(window.start, "day"), self._listings.of(source.source_roots))]
+            found = [DatedFiles(floor(window.start, "day"), self._listings.of(source.source_roots))]
             for root in source.source_roots:
                 if self._listings.is_empty_store_root(root):
                     refuse_missing(root, self._listings, "source_roots")
-        return [Dated(dated.moment, matching(dated.files, source)) for dated in found]
+        return [DatedFiles(dated.moment, matching(dated.files, source)) for dated in found]
 
     def _young(self, files: pa.Table) -> pa.ChunkedArray:
         limit = int((time.time() - self._source.safety_buffer_seconds) * 1000)
@@ -229,7 +229,7 @@ class FileSelect:
         return young if self._source.safety_buffer_seconds else pc.and_(young, False)
 
     @staticmethod
-    def _paths(dated: list[Dated]) -> list[str]:
+    def _paths(dated: list[DatedFiles]) -> list[str]:
         return sorted(path for item in dated for path in item.files["path"].to_pylist())
 
 

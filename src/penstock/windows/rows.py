@@ -11,7 +11,7 @@ from penstock.delta.table import Column
 from penstock.errors import PenstockError
 from penstock.sql.quoting import literal, quote
 from penstock.windows import bounds
-from penstock.windows.query import Bound
+from penstock.windows.query import RenderedSelect
 from penstock.windows.window import Window
 
 
@@ -30,13 +30,13 @@ def event_column(columns: Iterable[Column], event_time: str, where: str) -> Colu
 
 
 @dataclass(frozen=True)
-class Rows:
+class WindowRows:
     """The model over one window, and the columns that Spark finds in it."""
 
     window: Window
     schema: dict[str, Any] | None
     """The format and columns that the files of `@data` are read with."""
-    bound: Bound
+    rendered: RenderedSelect
     columns: Sequence[Column]
     time: Column
     """The column of the event time."""
@@ -51,8 +51,8 @@ class Rows:
         return self._query(f"{column.value(made[column.name.lower()])} as {quote(column.name)}" for column in columns)
 
     def _query(self, items: Iterable[str]) -> str:
-        where = "" if self.bound.filtered else f" where {self._inside}"
-        return f"select {', '.join(items)} from (\n{self.bound.text}\n){where}"
+        where = "" if self.rendered.filtered else f" where {self._inside}"
+        return f"select {', '.join(items)} from (\n{self.rendered.text}\n){where}"
 
     def _value(self, column: Column) -> str:
         """A column; the event time raises where it lies outside of the window.
@@ -60,7 +60,7 @@ class Rows:
         The check is in the list of columns, not in a WHERE: Spark may move a condition below a join that drops the row.
         """
         value = quote(column.name)
-        if column is not self.time or not self.bound.filtered:
+        if column is not self.time or not self.rendered.filtered:
             return value
         says = literal(f"The model makes a row whose {column.name} lies outside of its window {self.window}: ")
         wrong = f"raise_error(concat({says}, coalesce(cast({value} as string), 'null')))"

@@ -28,7 +28,7 @@ _WILD = {"**/": "(?:[^/]+/)*", "*": "[^/]*", "?": "[^/]"}
 
 
 @dataclass(frozen=True)
-class Dated:
+class DatedFiles:
     """The files in the folder of one date."""
 
     moment: datetime
@@ -110,7 +110,7 @@ class DatedPath:
             fixed = next(wild, len(parts) - 1)
             yield step.start, "/".join(parts[:fixed]), "/".join(parts[fixed:])
 
-    def files(self, window: Window, listings: Listings) -> list[Dated]:
+    def files(self, window: Window, listings: Listings) -> list[DatedFiles]:
         """The files of a window, by their date; a missing folder has no files.
 
         An error if the fixed part of the path is missing, or has no object on an object store. Otherwise a mistyped
@@ -131,7 +131,7 @@ class DatedPath:
             keep = [wanted.fullmatch(path[below:]) is not None for path in listed["path"].to_pylist()]
             kept = listed.filter(pa.array(keep, pa.bool_())) if keep else none(FILES)
             if kept.num_rows:
-                found.append(Dated(moment, kept))
+                found.append(DatedFiles(moment, kept))
         return found
 
 

@@ -115,7 +115,7 @@ def test_functions_in_sql_are_judged_by_their_body(c):
     select = "select id, plain(n) as n from {s}.c"
     c.merge(select)
     c.sql("update {s}.c set n = 50 where id = 1")
-    assert c.merge(select).shape == "rows"
+    assert c.merge(select).way == "rows"
     c.check(select)
 
 
@@ -132,7 +132,7 @@ def test_an_aggregate_that_only_spark_knows_is_not_taken_for_a_row(c, mean):
     c.sql("update {s}.c set n = 1000 where id = 0")
     report = c.merge(select, "g")
     c.check(select)
-    assert report.shape == "whole"
+    assert report.way == "whole"
     assert "aggregate" in report.windows[0].whole
 
 
@@ -154,7 +154,7 @@ def test_an_aggregate_in_a_function_of_sql(c):
     select = "select id, n - top() as below from {s}.c"
     c.merge(select)
     c.sql("update {s}.c set n = 1000 where id = 0")
-    assert c.merge(select).shape == "whole"
+    assert c.merge(select).way == "whole"
     c.check(select)
 
 
@@ -206,5 +206,5 @@ def test_the_aggregates_of_a_pivot(c):
     select = "select * from (select g, n, id % 2 as part from {s}.c) pivot (mean(n) for part in (0 as p0, 1 as p1))"
     c.merge(select, "g")
     c.sql("update {s}.c set n = 1000 where id = 0")
-    assert c.merge(select, "g").shape == "whole"
+    assert c.merge(select, "g").way == "whole"
     c.check(select)

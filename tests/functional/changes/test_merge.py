@@ -42,7 +42,7 @@ def test_every_kind_of_change_in_one_version_range(a):
     a.check(select)
     assert (report.rows_inserted, report.rows_updated, report.rows_deleted) == (2, 3, 2)
     assert a.log().statistics().rows == 7, "rows that a deletion vector takes out do not count"
-    assert report.shape == "rows"
+    assert report.way == "rows"
     assert a.merge(select).nothing_new
 
 
@@ -335,13 +335,13 @@ def test_a_value_that_is_cast_is_warned_about(a):
     assert a.merge(select).warnings == []
 
 
-@pytest.mark.parametrize("shape", ["rows", "keys"])
-def test_a_struct_goes_by_the_names_of_its_fields(a, shape):
+@pytest.mark.parametrize("way", ["rows", "keys"])
+def test_a_struct_goes_by_the_names_of_its_fields(a, way):
     """Spark's cast has them by place."""
-    read = "from {s}.a" if shape == "rows" else "from {s}.a left semi join (select 7 as g) as t on t.g <> a.g"
+    read = "from {s}.a" if way == "rows" else "from {s}.a left semi join (select 7 as g) as t on t.g <> a.g"
     first = f"select id, named_struct('x', id, 'y', -id) as s {read}"
     then = f"select id, named_struct('new', name, 'y', -id, 'x', id) as s {read}"
-    assert a.merge(first).shape == shape
+    assert a.merge(first).way == way
     a.sql("update {s}.a set name = 'changed', g = 5 where id in (1, 2)")
     report = a.merge(then)
     assert any("s.new (string) is not in the table: its values are not stored" in said for said in report.warnings)
@@ -387,7 +387,7 @@ def test_a_column_that_the_model_reads_is_dropped(mapped):
 def test_an_aggregate_in_a_subquery_of_an_expression(a):
     a.sql("create table {s}.b {feed} as select id, id % 10 as a_id from range(30)")
     select = "select id, (select count(*) from {s}.b where b.a_id = a.id) as many from {s}.a"
-    assert a.merge(select).shape == "whole"
+    assert a.merge(select).way == "whole"
     a.sql("delete from {s}.b where id < 5")
     a.merge(select)
     a.check(select)
@@ -609,7 +609,7 @@ ZEROS = "select id, d, f, s, xs, m, deep, n from {s}.a"
 
 
 @pytest.mark.parametrize(
-    ("select", "shape"),
+    ("select", "way"),
     [
         (ZEROS, "rows"),
         ("select a.id, a.d, a.f, a.s, a.xs, a.m, a.deep, b.d as other from {s}.a a join {s}.a b on a.id = b.id", "rows"),
@@ -619,7 +619,7 @@ ZEROS = "select id, d, f, s, xs, m, deep, n from {s}.a"
     ids=["rows", "join", "keys", "whole"],
 )  # fmt: skip
 @pytest.mark.parametrize("vectors", ["true", "false"])
-def test_a_zero_that_changes_its_sign_is_a_change(world, select, shape, vectors):
+def test_a_zero_that_changes_its_sign_is_a_change(world, select, way, vectors):
     """Spark groups, joins and compares the two as one, and shows them as two."""
     world.sql(
         "create table {s}.a {feed} as select id, 0.0d as d, 0.0f as f, named_struct('x', 0.0d) as s, "
@@ -635,7 +635,7 @@ def test_a_zero_that_changes_its_sign_is_a_change(world, select, shape, vectors)
         world.sql(f"update {{s}}.a set {name} = {value} where id = {id}")
     world.sql("update {s}.a set d = cast('nan' as double) where id = 7")
     report = world.merge(select)
-    assert report.shape == shape
+    assert report.way == way
     assert (report.rows_inserted, report.rows_updated, report.rows_deleted) == (0, 7, 0)
     world.check(select)
     world.sql("update {s}.a set d = 0.0d, f = 0.0f where id < 2")

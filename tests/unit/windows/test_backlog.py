@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.windows import Window, WindowSettings, backlog
-from penstock.windows.backlog import Backlog
+from penstock.windows.backlog import WindowBacklog
 from penstock.windows.ledger import Known
 from penstock.windows.window import Ranges
 
@@ -22,8 +22,8 @@ def days(start: int, end: int) -> tuple[Window, ...]:
     return tuple(Window(FIRST + timedelta(days=start), FIRST + timedelta(days=end)).steps("day"))
 
 
-def waiting(end: int, named: tuple[Window, ...] | None = None) -> Backlog:
-    return Backlog(SETTINGS, FIRST, FIRST + timedelta(days=end), named)
+def waiting(end: int, named: tuple[Window, ...] | None = None) -> WindowBacklog:
+    return WindowBacklog(SETTINGS, FIRST, FIRST + timedelta(days=end), named)
 
 
 @pytest.fixture(autouse=True)

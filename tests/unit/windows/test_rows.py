@@ -8,16 +8,16 @@ from penstock.delta.schema_changes import Fitted
 from penstock.delta.table import Column
 from penstock.errors import PenstockError
 from penstock.windows import Window
-from penstock.windows.query import Bound
-from penstock.windows.rows import Rows, event_column
+from penstock.windows.query import RenderedSelect
+from penstock.windows.rows import WindowRows, event_column
 
 WINDOW = Window.of("2026-04-01", "2026-04-02")
 INSIDE = "`Day` >= date '2026-04-01' and `Day` < date '2026-04-02'"
 COLUMNS = [Column("id", "int"), Column("Day", "date")]
 
 
-def rows(*, filtered: bool) -> Rows:
-    return Rows(WINDOW, None, Bound("select 1", filtered), COLUMNS, event_column(COLUMNS, "day", "s.t"))
+def rows(*, filtered: bool) -> WindowRows:
+    return WindowRows(WINDOW, None, RenderedSelect("select 1", filtered), COLUMNS, event_column(COLUMNS, "day", "s.t"))
 
 
 def test_rows_of_an_unfiltered_input_are_filtered() -> None:

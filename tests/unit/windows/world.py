@@ -17,7 +17,7 @@ from penstock.delta.table import MARK, Column
 from penstock.errors import PenstockError
 from penstock.sql.names import Name
 from penstock.windows import Outcome, Request, Target, Window, WindowRun, WindowSettings
-from penstock.windows.query import Bound
+from penstock.windows.query import RenderedSelect
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 4, 1, tzinfo=timezone.utc)
@@ -44,8 +44,8 @@ class RowsSelect:
     def is_settled(self, window: Window) -> bool:
         return not any(window.start <= moment < window.end for moment in self.world.unsettled)
 
-    def over(self, window: Window, schema: Any) -> Bound:
-        return Bound(f"{self.text}rows of {window.start.isoformat()} {window.end.isoformat()}", True)
+    def over(self, window: Window, schema: Any) -> RenderedSelect:
+        return RenderedSelect(f"{self.text}rows of {window.start.isoformat()} {window.end.isoformat()}", True)
 
     def same_as(self, other: Any) -> bool:
         return self.text == other.text

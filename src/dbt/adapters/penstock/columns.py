@@ -108,7 +108,7 @@ class Columns(EngineAdapter):
     ) -> None:
         """Add, drop and retype columns of a table in one commit."""
         with self.connections.exception_handler(f"columns of {relation}"):
-            schema.reshape(
+            schema.change_columns(
                 self.lake,
                 relation.name_in_lake,
                 add={column.name: column.data_type for column in add or ()},

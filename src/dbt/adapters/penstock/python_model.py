@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
     """Run the model, and return the query that reads its DataFrame from a temporary view."""
-    place = f"<{model['path']}>"
-    linecache.cache[place] = (len(compiled_code), None, compiled_code.splitlines(keepends=True), place)
+    filename = f"<{model['path']}>"
+    linecache.cache[filename] = (len(compiled_code), None, compiled_code.splitlines(keepends=True), filename)
     scope: dict[str, Any] = {"__name__": "dbt_python_model", "spark": runner.spark}
     try:
-        exec(compile(compiled_code, place, "exec"), scope)
+        exec(compile(compiled_code, filename, "exec"), scope)
         dbt = scope["dbtObj"](lambda name: runner.run(f"select * from {name}").frame)
         frame = _as_spark(runner, scope["model"](dbt, runner.spark), model["name"])
     except (PenstockError, DbtRuntimeError):
@@ -33,7 +33,7 @@ def query(runner: Runner, model: Mapping[str, Any], compiled_code: str) -> str:
     except Exception as error:
         if type(error).__module__.startswith(("pyspark", "py4j")):
             raise from_spark(error) from error
-        line = _line_of(error, place)
+        line = _line_of(error, filename)
         where = f", line {line}" if line else ""
         scrub(error)
         raise DbtRuntimeError(redact(f"Python model failed{where}: {type(error).__name__}: {error}")) from error
@@ -61,10 +61,10 @@ def _as_spark(runner: Runner, frame: Any, name: str) -> DataFrame:
     )
 
 
-def _line_of(error: BaseException, place: str) -> int | None:
+def _line_of(error: BaseException, filename: str) -> int | None:
     trace, line = error.__traceback__, None
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == place:
+        if trace.tb_frame.f_code.co_filename == filename:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from penstock.config.formats import BY_EXTENSION, RESCUED
 from penstock.errors import PenstockError
 from penstock.files.config import FileSource
-from penstock.spark.reading.options import ReadOptions
+from penstock.spark.reading.read_options import ReadOptions
 
 _COMPRESSED = {"gz", "bz2", "zst", "snappy", "lz4", "deflate", "gzip"}
 # The plan alone says which files are read. These options would leave some out, or find others.

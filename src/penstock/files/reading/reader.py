@@ -16,9 +16,9 @@ from penstock.files.reading.bad_files import BadFiles, BadFileSearch
 from penstock.files.reading.file_uri import FileUriCheck
 from penstock.files.reading.options import format_of, read_options
 from penstock.spark.facts import facts
+from penstock.spark.query_columns import of_frame
 from penstock.spark.reading.file_names import unreadable_names
 from penstock.spark.reading.file_schema import FileSchema
-from penstock.spark.schema import of_frame
 from penstock.sql.names import Name
 from penstock.sql.quoting import quote
 

@@ -20,7 +20,7 @@ from penstock.spark.commit_settings import noted
 from penstock.spark.internals.active_session import active_session
 from penstock.spark.internals.analyzed_plan import filter_condition
 from penstock.spark.internals.delta_log import delta_log
-from penstock.spark.internals.frames import java_frame, python_frame
+from penstock.spark.internals.java_frames import java_frame, python_frame
 from penstock.spark.internals.jvm import (
     DELTA,
     empty_list,
@@ -182,9 +182,9 @@ class Transaction:
         except Exception as error:
             raise from_spark(error) from error
 
-    def exchange(
+    def replace_rows(
         self,
-        places: DataFrame,
+        row_locations: DataFrame,
         rows: DataFrame,
         marks: Mapping[str, int],
         note: str,
@@ -194,12 +194,12 @@ class Transaction:
     ) -> None:
         """Remove the rows at these row locations by deletion vectors and add other rows, in one commit.
 
-        `places` has the path of a file and the index of a row, as in Spark's `_metadata`. Delta's MERGE would find
+        `row_locations` has the path of a file and the index of a row, as in Spark's `_metadata`. Delta's MERGE would find
         these rows by reading the table three times, and by shuffling all of it if rows are inserted too.
         """
         try:
             with self._session.beside(lambda: self._java.writeFiles(java_frame(rows))) as writing:
-                removed = self._without(places)
+                removed = self._without(row_locations)
                 added = writing.result()
             step("written")
             metrics = java_metrics(self._spark, {**counts, **_sizes(added)})
@@ -211,17 +211,17 @@ class Transaction:
         except Exception as error:
             raise from_spark(error) from error
 
-    def _without(self, places: DataFrame) -> Any:
+    def _without(self, row_locations: DataFrame) -> Any:
         """The actions that give files new deletion vectors, without the rows at these row locations."""
         session = java_session(self._spark)
         always = java_class(self._spark, "org.apache.spark.sql.catalyst.expressions.Literal").TrueLiteral()
         bitmaps = scala_object(self._spark, f"{DELTA}.commands.DeletionVectorBitmapGenerator")
         helper = scala_object(self._spark, f"{DELTA}.commands.DMLWithDeletionVectorsHelper")
         column = java_class(self._spark, "org.apache.spark.sql.functions").col
-        columns = [option(self._spark, column(name)) for name in places.columns]
+        columns = [option(self._spark, column(name)) for name in row_locations.columns]
         files = self.files()
         found = bitmaps.buildRowIndexSetsForFilesMatchingCondition(
-            session, self._java, True, java_frame(places), files, always, *columns
+            session, self._java, True, java_frame(row_locations), files, always, *columns
         )
         by_name = helper.generateCandidateFileMap(self._log.dataPath(), files)
         touched = helper.findFilesWithMatchingRows(self._java, by_name, found)

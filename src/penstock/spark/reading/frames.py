@@ -14,14 +14,14 @@ from pyspark.sql.types import StringType, StructField, StructType
 from penstock.config.formats import by_name
 from penstock.errors import PenstockError, from_spark
 from penstock.spark.internals.class_path import is_loadable
+from penstock.spark.query_columns import type_text
 from penstock.spark.reading import rescue, virtual_columns
 from penstock.spark.reading.file_names import unreadable_names
 from penstock.spark.reading.file_schema import FileSchema
 from penstock.spark.reading.groups import FileGroup, grouped
 from penstock.spark.reading.inference import SchemaInference, file_schema
 from penstock.spark.reading.loading import FileLoader
-from penstock.spark.reading.options import ReadOptions
-from penstock.spark.schema import type_text
+from penstock.spark.reading.read_options import ReadOptions
 from penstock.sql.quoting import quote
 
 _NULLS = {name: f"cast(null as {type})" for name, type in virtual_columns.TYPES.items()}

@@ -13,7 +13,7 @@ from penstock.spark.reading.file_names import is_like_a_pattern
 from penstock.spark.reading.file_schema import FileSchema
 from penstock.spark.reading.groups import FileGroup
 from penstock.spark.reading.loading import FileLoader
-from penstock.spark.reading.options import ReadOptions
+from penstock.spark.reading.read_options import ReadOptions
 from penstock.spark.reading.rescue import CORRUPT
 
 

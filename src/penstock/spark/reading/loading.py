@@ -14,7 +14,7 @@ from penstock.spark.internals.file_index import input_files
 from penstock.spark.internals.text_schema import schema_of_texts
 from penstock.spark.reading.file_names import path_of_uri
 from penstock.spark.reading.groups import FileGroup
-from penstock.spark.reading.options import ReadOptions
+from penstock.spark.reading.read_options import ReadOptions
 from penstock.spark.reading.rescue import CORRUPT
 
 _SHOWN = 3

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from penstock.errors import PenstockError
-from penstock.spark.schema import type_text
+from penstock.spark.query_columns import type_text
 from penstock.sql import casts
 from penstock.sql.casts import Type
 from penstock.sql.quoting import literal, quote

@@ -59,8 +59,8 @@ def local_disk_jar(
     kept = _kept()
     if kept is not None and is_trusted_file(kept / name):
         return str(kept / name)
-    place = (kept if kept is not None and os.access(kept, os.W_OK) else Path(folder)) / name
-    with tempfile.TemporaryDirectory(dir=place.parent) as work:
+    path = (kept if kept is not None and os.access(kept, os.W_OK) else Path(folder)) / name
+    with tempfile.TemporaryDirectory(dir=path.parent) as work:
         for source, text in sources.items():
             (Path(work) / source).write_text(text)
         try:
@@ -78,8 +78,8 @@ def local_disk_jar(
             for item in sorted([*Path(work).rglob("*.class"), *Path(work).glob("*.xml")]):
                 jar.write(item, item.relative_to(work))
         made.chmod(0o600)
-        os.replace(made, place)
-    return str(place)
+        os.replace(made, path)
+    return str(path)
 
 
 def _compile(work: str, spark_home: str, java: str, jars: list[str]) -> None:

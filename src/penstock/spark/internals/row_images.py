@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from penstock.errors import from_spark
 from penstock.spark.internals.active_session import active_session
 from penstock.spark.internals.delta_log import delta_log
-from penstock.spark.internals.frames import python_frame
+from penstock.spark.internals.java_frames import python_frame
 from penstock.spark.internals.jvm import DELTA, java_session, option, scala_object
 
 if TYPE_CHECKING:
