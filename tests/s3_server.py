@@ -6,6 +6,7 @@ import hashlib
 import html
 import os
 import re
+import socket
 import threading
 import time
 from collections import Counter
@@ -109,12 +110,17 @@ class Folder(MutableMapping[str, Stored]):
 
 @dataclass
 class Fault:
-    """The next `times` requests of a method are answered by `status`, `before` or `after` the request is carried out."""
+    """The next `times` requests of a method (`*`: any) are answered by `status`, `before` or `after` they are carried out.
+
+    Status 0 cuts the connection.
+    """
 
     method: str
     when: str = BEFORE
     status: int = 503
     times: int = 1
+    code: str = "SlowDown"
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -125,6 +131,8 @@ class S3:
     objects: MutableMapping[str, Stored] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)
+    signed: list[str] = field(default_factory=list)
+    """The access key, the region and the session token of each request."""
     page: int = 1000
     endpoint: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -151,15 +159,23 @@ class S3:
         with self.lock:
             self.objects[key] = Stored(data, time.time() if modified is None else modified)
 
-    def fail(self, method: str, when: str = BEFORE, status: int = 503, times: int = 1) -> None:
-        self.faults.append(Fault(method, when, status, times))
+    def fail(
+        self,
+        method: str,
+        when: str = BEFORE,
+        status: int = 503,
+        times: int = 1,
+        code: str = "SlowDown",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        self.faults.append(Fault(method, when, status, times, code, headers or {}))
 
-    def fault(self, method: str, when: str) -> int | None:
+    def fault(self, method: str, when: str) -> Fault | None:
         with self.lock:
             for fault in self.faults:
-                if (fault.method, fault.when) == (method, when) and fault.times > 0:
+                if fault.method in (method, "*") and fault.when == when and fault.times > 0:
                     fault.times -= 1
-                    return fault.status
+                    return fault
         return None
 
 
@@ -213,21 +229,31 @@ class _Handler(BaseHTTPRequestHandler):
         bucket, _, key = rest.partition("/")
         key, asked = unquote(key), {name: values[0] for name, values in parse_qs(query, True).items()}
         listing = method == "GET" and not key
+        self._note_signature()
         self.store.requests["LIST" if listing else method] += 1
         name = "LIST" if listing else method
-        status = self.store.fault(name, BEFORE)
-        if status is not None:
-            return self._answer(status, _error("SlowDown"))
+        fault = self.store.fault(name, BEFORE)
+        if fault is not None:
+            return self._answer(fault.status, _error(fault.code), fault.headers)
         if unquote(bucket) != self.store.bucket:
             return self._answer(404, _error("NoSuchBucket"))
         with self.store.lock:
             answer = self._list(asked) if listing else getattr(self, f"_{method.lower()}")(key, asked, body)
-        status = self.store.fault(name, AFTER)
-        if status is not None:
-            return self._answer(status, _error("SlowDown"))
+        fault = self.store.fault(name, AFTER)
+        if fault is not None:
+            return self._answer(fault.status, _error(fault.code), fault.headers)
         return self._answer(*answer)
 
+    def _note_signature(self) -> None:
+        found = re.search(r"Credential=([^/]+)/[^/]+/([^/]+)/", self.headers.get("Authorization") or "")
+        token = self.headers.get("x-amz-security-token")
+        self.store.signed.append(f"{found[1]} {found[2]} {token}" if found else "anonymous")
+
     def _answer(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
+        if status == 0:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
         self.send_response(status)
         headers = {"Content-Length": str(len(body)), **(headers or {})}
         for name, value in headers.items():

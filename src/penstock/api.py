@@ -127,7 +127,7 @@ class Lake(LakeFolder):
         """
         from penstock import files
 
-        config = files.FileSource.from_mapping(source, where=name)
+        config = files.FileSource.from_mapping(source, where=name, storage_options=self.storage_options)
         table = Layout.from_config(
             {"partition_by": partition_by, "cluster_by": cluster_by, "table_properties": properties}
         )

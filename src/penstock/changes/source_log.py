@@ -17,7 +17,7 @@ from penstock.delta.table import Table, spark_type
 from penstock.errors import NotFound, PenstockError
 from penstock.spark.change_feed import Segment
 from penstock.sql.quoting import quote
-from penstock.storage import Storage
+from penstock.storage import Storage, with_keys
 
 FEED = "delta.enableChangeDataFeed"
 _ID = "delta.columnMapping.id"
@@ -135,7 +135,12 @@ class SourceLog:
     def schema_at(self, version: int) -> tuple[list[dict[str, Any]], str]:
         """The columns at a version, and the table's id; a Gap if the version can no longer be read."""
         try:
-            delta = DeltaTable(self.location, version, storage_options=self._options or None, without_files=True)
+            delta = DeltaTable(
+                self.location,
+                version,
+                storage_options=with_keys(self.location, self._options) or None,
+                without_files=True,
+            )
             return json.loads(delta.schema().to_json())["fields"], str(delta.metadata().id)
         except DeltaError as error:
             raise Gap(

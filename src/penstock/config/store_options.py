@@ -1,12 +1,15 @@
 """The block `storage_options`: settings of object stores and their HTTP clients. Its values are never shown.
 
-obstore and delta-rs both use this block. obstore takes the store's keys and its HTTP client's keys separately.
+obstore and delta-rs both use this block. obstore takes the store's keys, its HTTP client's keys and its settings for
+retries separately.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from penstock.config.near import nearest
@@ -163,6 +166,7 @@ _SWITCHES = frozenset(
     )
 )  # fmt: skip
 _NUMBERS = frozenset(("pool_max_idle_per_host",))
+_RETRY_DURATIONS = frozenset(("backoff_config.init_backoff", "backoff_config.max_backoff", "retry_timeout"))
 # obstore takes these separately from the store's keys. Among the store's keys they cause a panic in Rust.
 _CLIENT = _DURATIONS | _NUMBERS | frozenset(
     (
@@ -182,8 +186,60 @@ _DELTA = frozenset(
         "backoff_config.max_backoff", "backoff_config.base", "mount_allow_unsafe_rename",
     )
 )  # fmt: skip
+PROFILE = "profile"
+"""The profile in the AWS config files that the keys are taken from. Penstock reads it for all clients."""
+# delta-rs's names for settings that obstore takes as an object.
+_RETRIES = {
+    "max_retries": "max_retries",
+    "retry_timeout": "retry_timeout",
+    "backoff_config.init_backoff": "init_backoff",
+    "backoff_config.max_backoff": "max_backoff",
+    "backoff_config.base": "base",
+}
+# What other tools call an option, with the name here. The keys of Hadoop may begin with `spark.hadoop.`.
+_ELSEWHERE = {
+    "fs.s3a.access.key": "access_key_id",
+    "fs.s3a.secret.key": "secret_access_key",
+    "fs.s3a.session.token": "session_token",
+    "fs.s3a.endpoint": "endpoint",
+    "fs.s3a.endpoint.region": "region",
+    "fs.s3a.path.style.access": "virtual_hosted_style_request (false is path style)",
+    "fs.s3a.connection.ssl.enabled": "endpoint (http:// or https://) and allow_http",
+    "fs.s3a.aws.credentials.provider": "profile, skip_signature, or no key at all: instance roles are found",
+    "fs.s3a.assumed.role.arn": "role_arn and web_identity_token_file",
+    "fs.azure.account.key": "account_name and account_key",
+    "fs.azure.sas": "sas_token",
+    "fs.azure.account.oauth2.client.id": "client_id",
+    "fs.azure.account.oauth2.client.secret": "client_secret",
+    "fs.azure.account.oauth2.client.endpoint": "tenant_id",
+    "fs.gs.auth.service.account.json.keyfile": "service_account_path",
+    "google.cloud.auth.service.account.json.keyfile": "service_account_path",
+    "connection_string": "account_name and account_key",
+    "path_style": "virtual_hosted_style_request (false is path style)",
+    "path_style_access": "virtual_hosted_style_request (false is path style)",
+    "force_path_style": "virtual_hosted_style_request (false is path style)",
+    "url_style": "virtual_hosted_style_request (false is path style)",
+    "addressing_style": "virtual_hosted_style_request (false is path style)",
+    "anon": "skip_signature",
+    "anonymous": "skip_signature",
+    "use_ssl": "endpoint (http:// or https://) and allow_http",
+    "key": "access_key_id",
+    "key_id": "access_key_id",
+    "secret": "secret_access_key",
+    "region_name": "region",
+    "profile_name": "profile",
+    "credential": "client_id, client_secret and tenant_id",
+}
 _VENDOR = re.compile(r"^(?:aws|azure|google)_")
 _DURATION = re.compile(r"(?:\s*\d+\s*(?:[a-zµ]+|M))+\s*")
+_TIMES = _DURATIONS | _RETRY_DURATIONS
+_WHOLE = _NUMBERS | {"max_retries"}
+_PART = re.compile(r"(\d+)\s*([a-zµ]+|M)")
+_UNITS = {
+    "nsec": 1e-9, "ns": 1e-9, "usec": 1e-6, "us": 1e-6, "µs": 1e-6, "millis": 1e-3, "msec": 1e-3, "ms": 1e-3,
+    "seconds": 1, "second": 1, "secs": 1, "sec": 1, "s": 1, "minutes": 60, "minute": 60, "mins": 60, "min": 60, "m": 60,
+    "hours": 3600, "hour": 3600, "hrs": 3600, "hr": 3600, "h": 3600, "days": 86400, "day": 86400, "d": 86400,
+}  # fmt: skip
 _YES, _NO = ("1", "true", "on", "yes", "y"), ("0", "false", "off", "no", "n")
 
 
@@ -198,9 +254,7 @@ def problems(given: Any) -> list[str]:
     for written, value in given.items():
         name = _name(str(written))
         if not _is_known(name):
-            guess = nearest(name, _KNOWN)
-            hint = f"did you mean `{guess}`?" if guess else "object stores, HTTP clients and delta-rs have no such key"
-            found.append(f"`storage_options.{written}` is not known: {hint}")
+            found.append(f"`storage_options.{written}` is not known: {_hint(name)}")
             continue
         if value is None:
             continue
@@ -224,6 +278,51 @@ def normalized(given: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
+def profile_of(options: Mapping[str, str]) -> str | None:
+    """The AWS profile in these options."""
+    return next((value for key, value in options.items() if _VENDOR.sub("", key.lower()) == PROFILE), None)
+
+
+def azure_account(options: Mapping[str, Any]) -> str | None:
+    """The name of the Azure storage account, from these options or from the environment."""
+    named = {_VENDOR.sub("", str(key).lower()): str(value) for key, value in options.items() if value is not None}
+    given = named.get("account_name") or named.get("storage_account_name")
+    return given or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME") or os.environ.get("AZURE_ACCOUNT_NAME")
+
+
+def for_delta(options: Mapping[str, str]) -> dict[str, str]:
+    """delta-rs's options: all but those that only penstock knows."""
+    return {
+        key.lower() if key.lower() in _RETRIES else key: value
+        for key, value in options.items()
+        if _VENDOR.sub("", key.lower()) != PROFILE
+    }
+
+
+def retries(options: Mapping[str, str]) -> dict[str, Any]:
+    """obstore's settings for retries, from delta-rs's keys."""
+    found: dict[str, Any] = {}
+    backoff: dict[str, Any] = {}
+    for key, value in normalized(options).items():
+        name = _RETRIES.get(key.lower())
+        if name == "max_retries":
+            found[name] = int(value)
+        elif name == "retry_timeout":
+            found[name] = _seconds(value)
+        elif name == "base":
+            backoff[name] = float(value)
+        elif name is not None:
+            backoff[name] = _seconds(value)
+    if backoff:
+        found["backoff"] = {
+            "init_backoff": timedelta(milliseconds=100),
+            "max_backoff": timedelta(seconds=15),
+            "base": 2,
+        }
+        found["backoff"] |= backoff
+    return found
+
+
 def for_store(uri: str, options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """obstore's options for the store at a URI, and its options for the HTTP client."""
     kind = _kind(uri)
@@ -233,10 +332,17 @@ def for_store(uri: str, options: Mapping[str, str]) -> tuple[dict[str, str], dic
         name = _VENDOR.sub("", key)
         if name in _CLIENT:
             client[name] = value
+        elif name == PROFILE:
+            continue
         elif (kind is None and key.lower() not in _DELTA) or key in _STORES.get(kind or "", ()) or not _is_known(key):
             # obstore reports an unknown key itself.
             own[key] = value
     return own, client
+
+
+def _seconds(duration: str) -> timedelta:
+    """A duration such as `1m 30s`."""
+    return timedelta(seconds=sum(int(count) * _UNITS.get(unit, 1) for count, unit in _PART.findall(duration)))
 
 
 def hidden(text: str, options: Mapping[str, str]) -> str:
@@ -253,7 +359,19 @@ def _name(key: str) -> str:
 
 
 def _is_known(name: str) -> bool:
-    return name.lower() in _KNOWN or _VENDOR.sub("", name) in _CLIENT
+    return name.lower() in _KNOWN or _VENDOR.sub("", name) in _CLIENT or _VENDOR.sub("", name) == PROFILE
+
+
+def _hint(name: str) -> str:
+    """The key that was probably meant by an unknown one."""
+    plain = name.lower().removeprefix("spark.").removeprefix("hadoop.")
+    elsewhere = next((key for key in _ELSEWHERE if plain == key or plain.startswith(f"{key}.")), None)
+    if elsewhere is not None:
+        return f"the key here is {_ELSEWHERE[elsewhere]}"
+    if plain.startswith(("fs.", "google.cloud.")):
+        return "it is a key of Hadoop, which belongs in `session.spark_config` as `spark.hadoop." + plain + "`"
+    guess = nearest(name, _KNOWN)
+    return f"did you mean `{guess}`?" if guess else "object stores, HTTP clients and delta-rs have no such key"
 
 
 def _kind(uri: str) -> str | None:
@@ -273,9 +391,9 @@ def _wrong(name: str, value: Any) -> str | None:
     text = _text(name, value)
     if plain in _SWITCHES and text.lower() not in (*_YES, *_NO):
         return "true or false"
-    if plain in _DURATIONS and not _DURATION.fullmatch(text):
+    if plain in _TIMES and not _DURATION.fullmatch(text):
         return "a time such as 30s, 5m or 30 (seconds)"
-    if plain in _NUMBERS and not text.isdigit():
+    if plain in _WHOLE and not text.isdigit():
         return "a whole number"
     return None
 
@@ -283,8 +401,8 @@ def _wrong(name: str, value: Any) -> str | None:
 def _text(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value).strip() if _VENDOR.sub("", name) in _DURATIONS | _SWITCHES | _NUMBERS else str(value)
-    if _VENDOR.sub("", name) in _DURATIONS and re.fullmatch(r"\d+(\.0)?", text):
+    text = str(value).strip() if _VENDOR.sub("", name) in _TIMES | _SWITCHES | _WHOLE else str(value)
+    if _VENDOR.sub("", name) in _TIMES and re.fullmatch(r"\d+(\.0)?", text):
         return f"{int(float(text))}s"
     return text
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from penstock.storage import Storage
+from penstock.storage import Storage, with_keys
 
 LOG_FOLDER = "_delta_log"
 # The protocol has three kinds: one file, one of several parts, or one file with a uuid (Parquet or JSON).
@@ -112,7 +112,7 @@ class Checkpoint:
         from deltalake.fs import DeltaStorageHandler
 
         # Through delta-rs's file system, which reads only one small column of a checkpoint that may be large.
-        files = DeltaStorageHandler(self._location, self._options)
+        files = DeltaStorageHandler(self._location, with_keys(self._location, self._options))
         checkpoint = pq.ParquetFile(files.open_input_file(path))
         if _DOMAIN in checkpoint.schema_arrow.names:
             yield from checkpoint.read(columns=[_DOMAIN])[_DOMAIN].drop_null().to_pylist()

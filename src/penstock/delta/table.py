@@ -15,9 +15,10 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from penstock.delta.data_files import DataFiles, Statistics
 from penstock.delta.log import Checkpoint, actions_of, commit_file, domains_of
-from penstock.errors import NotFound, UnreadableTable, UnsupportedTable
+from penstock.errors import NotFound, PenstockError, UnreadableTable, UnsupportedTable
 from penstock.sql.quoting import field_name
-from penstock.storage import Storage
+from penstock.storage import Storage, is_uri, with_keys
+from penstock.storage.failures import explain, is_of_store, plain
 
 MARK = "penstock"
 """The application id of our transaction marks. Its numbers never restart during the life of a table."""
@@ -42,6 +43,8 @@ _IMPLIED_FEATURES = {
     "identityColumns": 6,
 }
 """Features of older protocols, which list no features: the lowest writer version that has each feature."""
+# delta-rs raises OSError for a store's failure.
+_FAILURES = (DeltaError, OSError, ValueError)
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
@@ -96,12 +99,16 @@ class Table:
         NotFound if there is no Delta table, UnreadableTable or UnsupportedTable if its log can't be read.
         """
         try:
-            delta = DeltaTable(location, storage_options=storage_options or None, without_files=not files)
+            delta = DeltaTable(
+                location, storage_options=with_keys(location, storage_options) or None, without_files=not files
+            )
             return cls(location, delta, storage_options)
         except TableNotFoundError as error:
+            if is_of_store(str(error)):
+                raise _unreadable(location, error, storage_options) from error
             raise NotFound("There is no Delta table", where=location) from error
-        except (DeltaError, OSError, ValueError) as error:
-            raise _unreadable(location, error) from error
+        except _FAILURES as error:
+            raise _unreadable(location, error, storage_options) from error
 
     @property
     def version(self) -> int:
@@ -163,7 +170,7 @@ class Table:
             try:
                 yield from checkpoint.domains()
             except (OSError, ValueError) as error:
-                raise _unreadable(self.location, error) from error
+                raise self._unreadable(error) from error
 
     def _logical_name(self, physical: str) -> str:
         """A column's name in SQL. With column mapping, the log uses a physical name."""
@@ -212,7 +219,7 @@ class Table:
             except NotFound:
                 return  # log cleanup has deleted the older commits
             except ValueError as error:
-                raise _unreadable(self.location, error) from error
+                raise self._unreadable(error) from error
 
     @property
     def last_modified(self) -> datetime:
@@ -230,15 +237,15 @@ class Table:
         """Files, bytes and rows of the table, from the statistics in its log."""
         try:
             return self._data_files.statistics()
-        except DeltaError as error:
-            raise _unreadable(self.location, error) from error
+        except _FAILURES as error:
+            raise self._unreadable(error) from error
 
     def extremes(self, column: str) -> list[tuple[Any, Any]] | None:
         """The minimum and the maximum of a column in each file with values; None if the log does not have them."""
         try:
             return self._data_files.extremes(column)
-        except DeltaError as error:
-            raise _unreadable(self.location, error) from error
+        except _FAILURES as error:
+            raise self._unreadable(error) from error
 
     @property
     def _data_files(self) -> DataFiles:
@@ -253,6 +260,15 @@ class Table:
     def void(self) -> int | None:
         """The number of the last cancelled plan; None if no plan was cancelled."""
         return self._number_of(VOID)
+
+    def failure_of_commit(self, error: BaseException) -> PenstockError:
+        """The error of a commit without data that neither succeeded nor was refused because of another commit."""
+        known = explain(str(error), self.location, self._storage_options or {}) if is_uri(self.location) else None
+        return PenstockError(
+            f"A commit without data failed: {known.what if known else plain(str(error))}",
+            where=self.location,
+            fix=known.fix if known else "Check the table's log and its permissions, and run again.",
+        )
 
     def commit_marks(self, marks: Mapping[str, int], note: str, properties: Mapping[str, str] | None = None) -> None:
         """Commit transaction marks, and properties if there are some, without data.
@@ -280,22 +296,35 @@ class Table:
     def _number_of(self, application: str) -> int | None:
         try:
             number = self._delta.transaction_version(application)
-        except DeltaError as error:  # delta-rs reads the log only now, and the log may be gone
-            raise _unreadable(self.location, error) from error
+        except _FAILURES as error:  # delta-rs reads the log only now, and the log may be gone
+            raise self._unreadable(error) from error
         return None if number is None else int(number)
+
+    def _unreadable(self, error: BaseException) -> PenstockError:
+        return _unreadable(self.location, error, self._storage_options)
 
 
 def _from_millis(millis: int) -> datetime:
     return datetime.fromtimestamp(millis / 1000, tz=timezone.utc)
 
 
-def _unreadable(location: str, error: BaseException) -> UnreadableTable | UnsupportedTable:
-    reason = str(error).strip().splitlines()[0]
+def _unreadable(location: str, error: BaseException, options: dict[str, str] | None = None) -> PenstockError:
+    text = str(error).strip()
+    reason = text.splitlines()[0]
     if "Unsupported" in reason or "not supported" in reason:
         return UnsupportedTable(
             f"This table has a newer Delta protocol than this version of penstock supports: {reason}",
             where=location,
             fix="Upgrade dbt-penstock and delta-spark, or drop the table feature.",
+        )
+    if is_uri(location) and is_of_store(text):
+        known = explain(text, location, options or {})
+        # A missing object may be of a table that is dropped now; then a second look helps. Other failures stay.
+        kind = UnreadableTable if known is None and "404 Not Found" in text else PenstockError
+        return kind(
+            f"The Delta log of this table could not be read: {known.what if known else plain(text)}",
+            where=location,
+            fix=known.fix if known else "Nothing was changed. Check the location and `storage_options`.",
         )
     return UnreadableTable(
         f"The Delta log of this table can't be read: {reason}",

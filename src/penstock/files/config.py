@@ -15,7 +15,6 @@ from penstock.config.source_columns import SourceColumn
 from penstock.config.values import checked
 from penstock.delta.schema_changes import IGNORE
 from penstock.errors import PenstockError
-from penstock.files.roots import spelled
 from penstock.storage import normalize
 
 _KEYS = (*keys.FILES, keys.BY_NAME["on_schema_change"])
@@ -63,14 +62,21 @@ class FileSource:
         return [item.name for item in fields(cls) if item.metadata.get("is_key", True)]
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any], *, base: str | None = None, where: str | None = None) -> FileSource:
+    def from_mapping(
+        cls,
+        given: Mapping[str, Any],
+        *,
+        base: str | None = None,
+        where: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> FileSource:
         """The configuration in these keys; raises with all problems. Relative roots are below `base`."""
         values, problems = cls._read(given)
         if problems:
             raise PenstockError("The configuration of the file source has errors: " + "; ".join(problems), where=where)
         roots: dict[str, str] = {}
         for written in values["source_roots"]:
-            roots.setdefault(spelled(normalize(written, base)), written)
+            roots.setdefault(normalize(written, base, storage_options), written)
         values["source_roots"], values["roots_as_written"] = tuple(roots), tuple(roots.values())
         return cls(**values)
 

@@ -8,7 +8,6 @@ the root of the config to the name in the ledger.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,24 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import PenstockError
-from penstock.storage import is_uri
+from penstock.storage import is_uri, one_spelling
 
 READ_PATH = "place"
 """The column for the path that a file is read from, if that is not its name. On disk it is called `place`."""
-_SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "gcs": "gs"}
-_SLASHES = re.compile(r"/{2,}")
-
-
-def spelled(root: str) -> str:
-    """A root as it is listed and read: the scheme of a URI in lower case, and no doubled slashes.
-
-    >>> spelled("S3A://bucket//landing/")
-    's3a://bucket/landing'
-    """
-    if not is_uri(root):
-        return root
-    scheme, rest = root.split("://", 1)
-    return f"{scheme.lower()}://{_SLASHES.sub('/', rest).strip('/')}"
 
 
 def canonical(root: str) -> str:
@@ -43,10 +28,7 @@ def canonical(root: str) -> str:
     >>> canonical("s3a://bucket/landing")
     's3://bucket/landing'
     """
-    if not is_uri(root):
-        return os.path.realpath(root)
-    scheme, rest = spelled(root).split("://", 1)
-    return f"{_SAME_STORE.get(scheme, scheme)}://{rest}"
+    return one_spelling(root) if is_uri(root) else os.path.realpath(root)
 
 
 @dataclass(frozen=True)

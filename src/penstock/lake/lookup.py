@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +16,7 @@ from penstock.lake.relations import LINK_FILE, VIEW_FILE, Link, Relation, View, 
 from penstock.secrets import redact, remember, remember_environment
 from penstock.sql import tokens as sql
 from penstock.sql.names import Name, check_part, is_part
-from penstock.storage import Storage, files_at, given_location, is_uri, join, normalize
+from penstock.storage import Storage, files_at, given_location, is_uri, join, normalize, one_spelling
 
 
 class Lookup:
@@ -29,11 +30,11 @@ class Lookup:
         read_only: bool = False,
     ) -> None:
         remember_environment()
-        self.root = given_location(root, key="root")
         if wrong := store_options.problems(storage_options):
             raise PenstockError("The storage options are wrong: " + "; ".join(wrong))
         remember(storage_options or {})
         self.storage_options = store_options.normalized(storage_options)
+        self.root = given_location(root, key="root", options=self.storage_options)
         self.read_only = read_only
         self.storage = Storage(self.root, self.storage_options)
         self.links: dict[Name, Link] = {}
@@ -207,7 +208,10 @@ class Lookup:
         path = f"{self._folder(name)}/{LINK_FILE}"
         if not self.storage.exists(path):
             return None
-        return Link.from_bytes(self.storage.read(path), join(self.root, path))
+        link = Link.from_bytes(self.storage.read(path), join(self.root, path))
+        return (
+            replace(link, location=one_spelling(link.location, self.storage_options)) if is_uri(link.location) else link
+        )
 
     def _folder(self, name: Name) -> str:
         schema = self._schema_folder(name.schema)

@@ -8,7 +8,7 @@ from typing import Protocol
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from penstock.delta.table import Table
-from penstock.errors import CommitConflict, PenstockError
+from penstock.errors import CommitConflict
 
 
 class CommitBySpark(Protocol):
@@ -32,15 +32,11 @@ def commit_marks(
     """
     try:
         known.commit_marks(marks, note, properties)
-    except DeltaError as error:
+    except (DeltaError, OSError) as error:
         if "Unsupported" in str(error) and by_spark is not None:
             # delta-rs can read tables with clustering or row tracking, and cannot write them.
             by_spark(known, marks, note, properties)
         elif isinstance(error, CommitFailedError) and "Unsupported" not in str(error):
             raise CommitConflict(str(error)) from error
         else:
-            raise PenstockError(
-                f"A commit without data failed: {error}",
-                where=known.location,
-                fix="Check the table's log and its permissions, and run again.",
-            ) from error
+            raise known.failure_of_commit(error) from error

@@ -7,10 +7,12 @@ from penstock.storage.locations import (
     is_uri,
     join,
     normalize,
+    one_spelling,
     split_path,
     split_root,
 )
 from penstock.storage.objects import Entry, Storage
+from penstock.storage.profiles import with_keys
 
 __all__ = [
     "Entry",
@@ -21,6 +23,8 @@ __all__ = [
     "is_uri",
     "join",
     "normalize",
+    "one_spelling",
     "split_path",
     "split_root",
+    "with_keys",
 ]

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
+from penstock.config.store_options import azure_account
 from penstock.errors import PenstockError
 from penstock.secrets import credentials_problem
 
-# Spark reads S3 and ADLS through Hadoop's clients, which use other schemes.
-_HADOOP_SCHEMES = {"s3": "s3a", "az": "abfss", "adl": "abfss"}
+# Each kind of store has one scheme. Spark's clients and others have more names for it.
+_SAME_STORE = {
+    "s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "abfss", "wasbs": "abfss", "azure": "az", "adl": "az",
+}  # fmt: skip
+# Spark reads S3 through Hadoop's client, which uses another scheme.
+_HADOOP_SCHEMES = {"s3": "s3a"}
+_SLASHES = re.compile(r"/{2,}")
+_WEB = ("http", "https")
+_AZURE_HOST = re.compile(r"(?P<account>[^.@/]+)\.(?:dfs|blob)\.(?P<end>core\.windows\.net|fabric\.microsoft\.com)")
+_S3_HOST = re.compile(r"(?:(?P<bucket>.+)\.)?s3(?:[.-][a-z0-9-]+)*\.amazonaws\.com(?:\.cn)?")
+_STORES = "s3://bucket/…, gs://bucket/…, abfss://container@account.dfs.core.windows.net/… or hdfs://host:port/…"
 
 
 def is_uri(text: str) -> bool:
@@ -26,18 +37,65 @@ def hadoop_uri(location: str) -> str:
     """
     if not is_uri(location):
         return location
-    scheme, rest = location.split("://", 1)
+    scheme, rest = one_spelling(location).split("://", 1)
+    if scheme == "az":
+        raise PenstockError(
+            "Spark needs the name of the storage account",
+            where=location,
+            fix="Set `account_name` in `storage_options`, or write abfss://container@account.dfs.core.windows.net/….",
+        )
     return f"{_HADOOP_SCHEMES.get(scheme, scheme)}://{rest}"
 
 
-def normalize(location: str, base: str | Path | None = None) -> str:
-    """A location as an absolute local path, or as a URI without a trailing slash.
+def one_spelling(uri: str, options: Mapping[str, str] | None = None) -> str:
+    """The one spelling of all URIs that name the same place. `options` may name the account of an `az://` URI.
+
+    >>> one_spelling("s3a://bucket//lake/")
+    's3://bucket/lake'
+    >>> one_spelling("https://shop.dfs.core.windows.net/raw/in")
+    'abfss://raw@shop.dfs.core.windows.net/in'
+    >>> one_spelling("az://raw/in", {"account_name": "shop"})
+    'abfss://raw@shop.dfs.core.windows.net/in'
+    """
+    scheme, _, rest = uri.partition("://")
+    if not rest.partition("/")[0]:
+        raise PenstockError("The URI has no bucket, container or host", where=uri, fix=f"Write {_STORES}.")
+    scheme, rest = scheme.lower(), _SLASHES.sub("/", rest).strip("/")
+    if scheme in _WEB:
+        return _web_address(uri, rest)
+    scheme = _SAME_STORE.get(scheme, scheme)
+    bucket, slash, key = rest.partition("/")
+    container, at, host = bucket.rpartition("@")
+    if scheme in ("az", "abfss") and not at and (account := azure_account(options or {})):
+        return f"abfss://{bucket}@{account}.dfs.core.windows.net{slash}{key}"
+    if scheme == "abfss" and (found := _AZURE_HOST.fullmatch(host.lower())):
+        return f"abfss://{container}@{found['account']}.dfs.{found['end']}{slash}{key}"
+    return f"{'az' if scheme == 'abfss' and not at else scheme}://{rest}"
+
+
+def _web_address(uri: str, rest: str) -> str:
+    """The URI of the bucket or container behind a web address; delta-rs and Spark do not take web addresses."""
+    host, _, path = rest.partition("/")
+    bucket, slash, key = path.partition("/")
+    if (found := _AZURE_HOST.fullmatch(host.lower())) and bucket:
+        return f"abfss://{bucket}@{found['account']}.dfs.{found['end']}{slash}{key}"
+    if found := _S3_HOST.fullmatch(host.lower()):
+        return f"s3://{found['bucket']}/{path}".rstrip("/") if found["bucket"] else f"s3://{path}"
+    raise PenstockError(
+        f"This web address is not the address of a known object store: {host}",
+        where=uri,
+        fix=f"Write {_STORES}. The address of your own S3 server belongs in `storage_options.endpoint`.",
+    )
+
+
+def normalize(location: str, base: str | Path | None = None, options: Mapping[str, str] | None = None) -> str:
+    """A location as an absolute local path, or as a URI in its one spelling, without a trailing slash.
 
     A relative path starts at `base`, or at the working directory.
 
     >>> normalize("file:///data/lake/")
     '/data/lake'
-    >>> normalize("s3://bucket/lake/")
+    >>> normalize("s3a://bucket/lake/")
     's3://bucket/lake'
     """
     if location[:5].lower() == "file:":
@@ -45,7 +103,7 @@ def normalize(location: str, base: str | Path | None = None) -> str:
     if "\0" in location:
         raise PenstockError(f"The path {location!r} contains a null character", fix="Correct the path.")
     if is_uri(location):
-        return location.rstrip("/")
+        return one_spelling(location, options)
     try:
         path = Path(location).expanduser()
     except RuntimeError as error:
@@ -55,11 +113,17 @@ def normalize(location: str, base: str | Path | None = None) -> str:
     return os.path.normpath(path)
 
 
-def given_location(location: str, base: str | Path | None = None, *, key: str = "location") -> str:
+def given_location(
+    location: str,
+    base: str | Path | None = None,
+    *,
+    key: str = "location",
+    options: Mapping[str, str] | None = None,
+) -> str:
     """A user's location, normalized. If it holds credentials, this raises an error that does not show them."""
     if problem := credentials_problem(location):
         raise PenstockError(f"`{key}` {problem}", where=location)
-    return normalize(location, base)
+    return normalize(location, base, options)
 
 
 def _path_of_file_uri(uri: str) -> str:
@@ -86,12 +150,11 @@ def split_root(root: str) -> tuple[str, str]:
     >>> split_root("s3://bucket/a%3Ab/c#d")
     ('s3://bucket', 'a%3Ab/c#d')
     """
-    scheme, separator, rest = root.partition("://")
-    if not separator or scheme.lower() in ("http", "https"):
-        # The bucket may be anywhere in a web address, so obstore parses it.
+    if not is_uri(root):
         return root, ""
+    scheme, rest = one_spelling(root).split("://", 1)
     bucket, _, prefix = rest.partition("/")
-    return f"{scheme}://{bucket}", prefix.rstrip("/")
+    return f"{scheme}://{bucket}", prefix
 
 
 def split_path(path: str, roots: Iterable[str]) -> tuple[str, str]:

@@ -19,7 +19,9 @@ from obstore.store import LocalStore, ObjectStore, from_url
 
 from penstock.config import store_options
 from penstock.errors import NotFound, PenstockError
+from penstock.storage.failures import explain, is_uncertain, says_no_bucket
 from penstock.storage.locations import is_uri, join, split_root
+from penstock.storage.profiles import Profile, Provider, region_of
 
 # obstore rejects a key with such a part, or strips a slash from an end and then addresses another object.
 _INVALID_KEY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
@@ -63,17 +65,14 @@ class Storage:
         self._options = options or {}
         self._address, self._prefix = split_root(root)
         self._opened: ObjectStore | None = None
+        self._has_bucket = False
 
     @property
     def _store(self) -> ObjectStore:
         if self._opened is None:
-            store, client = store_options.for_store(self._address, self._options)
+            given = {} if self.local else self._given()
             try:
-                if self.local:
-                    self._opened = LocalStore(self.root, mkdir=True)
-                else:
-                    given: dict[str, Any] = {"config": store or None, "client_options": client or None}
-                    self._opened = from_url(self._address, **given)
+                self._opened = LocalStore(self.root, mkdir=True) if self.local else from_url(self._address, **given)
             except BaseException as error:
                 if not isinstance(error, _FAILURES) and not _is_panic(error):
                     raise
@@ -83,6 +82,17 @@ class Storage:
                     fix="Use a path or a URI such as s3://, gs:// or abfss://, and check `storage_options`.",
                 ) from error
         return self._opened
+
+    def _given(self) -> dict[str, Any]:
+        """What obstore opens the store with. The keys of an AWS profile come from a provider that renews them."""
+        store, client = store_options.for_store(self._address, self._options)
+        given: dict[str, Any] = {"client_options": client or None}
+        if retries := store_options.retries(self._options):
+            given["retry_config"] = retries
+        if self._address.startswith("s3://") and (profile := Profile.of(self._options)) is not None:
+            store |= region_of(profile, store)
+            given["credential_provider"] = Provider(self._options)
+        return given | {"config": store or None}
 
     def check_root(self, *, writable: bool) -> None:
         """Raise a clear error now if the root could not be used later."""
@@ -120,9 +130,10 @@ class Storage:
         try:
             meta = obstore.head(self._store, key)
         except (StoreNotFound, FileNotFoundError):
+            self._check_bucket(path)
             return None
         except _FAILURES as error:
-            raise self._failed("checked", path, error) from error
+            raise self._failed("checked", path, self._reason(key, error)) from error
         return Entry(path, meta["last_modified"], meta["size"])
 
     def read(self, path: str) -> bytes:
@@ -134,7 +145,7 @@ class Storage:
         try:
             return bytes(obstore.get(self._store, key).bytes())
         except (StoreNotFound, FileNotFoundError) as error:
-            raise self._missing(path) from error
+            raise self._missing(path, error) from error
         except _FAILURES as error:
             raise self._failed("read", path, error) from error
 
@@ -147,7 +158,7 @@ class Storage:
                     return file.read(1)
             return bytes(obstore.get_range(self._store, self._key(path), start=0, length=1))
         except (StoreNotFound, FileNotFoundError) as error:
-            raise self._missing(path) from error
+            raise self._missing(path, error) from error
         except _FAILURES as error:
             raise self._failed("read", path, error) from error
 
@@ -193,7 +204,7 @@ class Storage:
         try:
             obstore.copy(self._store, source, target)
         except (StoreNotFound, FileNotFoundError) as error:
-            raise self._missing(old) from error
+            raise self._missing(old, error) from error
         except _FAILURES as error:
             raise self._failed("copied", old, error, _MAYBE) from error
 
@@ -202,8 +213,9 @@ class Storage:
         key = self._key(path)
         try:
             obstore.delete(self._store, key)
-        except (StoreNotFound, FileNotFoundError):
-            return
+        except (StoreNotFound, FileNotFoundError) as error:
+            if says_no_bucket(str(error)):
+                raise self._failed("deleted", path, error) from error
         except _FAILURES as error:
             raise self._failed("deleted", path, error) from error
 
@@ -332,12 +344,40 @@ class Storage:
         except OSError as error:
             raise self._failed("checked", path, error) from error
 
-    def _missing(self, path: str) -> NotFound:
+    def _check_bucket(self, path: str) -> None:
+        """Raise if the bucket of an object does not exist: the answer to HEAD does not tell this. Asked once."""
+        if self._has_bucket:
+            return
+        try:
+            next(iter(obstore.list(self._store, self._key(path))), None)
+        except _FAILURES as error:
+            if says_no_bucket(str(error)):
+                raise self._failed("checked", path, error) from error
+        self._has_bucket = True
+
+    def _reason(self, key: str, refused: BaseException) -> BaseException:
+        """Why a HEAD was refused. Its answer does not say it, so the store is asked again by a GET."""
+        if "status code: 4" in str(refused):
+            try:
+                obstore.get_range(self._store, key, start=0, length=1)
+            except _FAILURES as error:
+                return error
+        return refused
+
+    def _missing(self, path: str, error: BaseException | None = None) -> PenstockError:
+        """NotFound; another error if the whole bucket does not exist."""
+        if error is not None and says_no_bucket(str(error)):
+            return self._failed("read", path, error)
         return NotFound("There is no such object", where=join(self.root, path))
 
     def _failed(self, verb: str, path: str, error: BaseException, fix: str = _CHECK) -> PenstockError:
+        known = None if self.local else explain(str(error), self._address, self._options)
+        if known is None:
+            reason = _first_line(error)
+        else:
+            reason, fix = known.what, f"{known.fix} {fix}" if fix == _MAYBE and is_uncertain(str(error)) else known.fix
         return PenstockError(
-            f"The path could not be {verb}: {_first_line(error)}",
+            f"The path could not be {verb}: {reason}",
             where=join(self.root, path) if path else self.root,
             fix=fix,
         )

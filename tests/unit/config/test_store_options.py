@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -72,6 +73,18 @@ def test_values_as_yaml_gives_them(s3: S3, typed: dict[str, Any], spelling: str)
             "one key under two names, `aws_access_key_id` and `ACCESS_",
         ),
         ([MARK], "`storage_options` must be a block of settings"),
+        (
+            {"fs.s3a.access.key": MARK},
+            "`storage_options.fs.s3a.access.key` is not known: the key here is access_key_id",
+        ),
+        ({"spark.hadoop.fs.s3a.secret.key": MARK}, "the key here is secret_access_key"),
+        ({"fs.s3a.path.style.access": MARK}, "the key here is virtual_hosted_style_request (false is path style)"),
+        ({"fs.azure.account.key.shop.dfs.core.windows.net": MARK}, "the key here is account_name and account_key"),
+        ({"fs.s3a.threads.max": MARK}, "`session.spark_config` as `spark.hadoop.fs.s3a.threads.max`"),
+        ({"connection_string": MARK}, "the key here is account_name and account_key"),
+        ({"anon": MARK}, "the key here is skip_signature"),
+        ({"max_retries": MARK}, "`storage_options.max_retries` must be a whole number"),
+        ({"retry_timeout": MARK}, "`storage_options.retry_timeout` must be a time such as 30s"),
     ],
 )
 def test_a_wrong_one_is_one_error_without_its_value(options: Any, message: str) -> None:
@@ -125,6 +138,24 @@ def test_a_value_that_the_store_refuses_is_not_shown(uri: str, options: dict[str
     with pytest.raises(PenstockError, match="can't be opened") as caught:
         Storage(uri, store_options.normalized(options)).exists("a")
     assert MARK not in str(caught.value)
+
+
+def test_retries_are_for_both_clients() -> None:
+    options = {"max_retries": 3, "RETRY_TIMEOUT": "1m 30s", "backoff_config.init_backoff": "500ms"}
+    assert store_options.retries(store_options.normalized(options)) == {
+        "max_retries": 3,
+        "retry_timeout": timedelta(seconds=90),
+        "backoff": {"init_backoff": timedelta(milliseconds=500), "max_backoff": timedelta(seconds=15), "base": 2},
+    }
+    assert store_options.retries({}) == {}
+
+
+@pytest.mark.parametrize("key", ["profile", "AWS_PROFILE", "aws_profile"])
+def test_a_profile_is_for_penstock_alone(key: str) -> None:
+    options = store_options.normalized({key: "shop", "region": "r"})
+    assert store_options.problems(options) == []
+    assert store_options.profile_of(options) == "shop"
+    assert store_options.for_delta(options) == store_options.for_store("s3://b", options)[0] == {"region": "r"}
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])

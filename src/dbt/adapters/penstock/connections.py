@@ -49,7 +49,7 @@ class PenstockConnectionManager(SQLConnectionManager):
 
     def location(self, given: str) -> str:
         """A location from a config; a relative path starts at the project's folder."""
-        return given_location(given, self.project_root)
+        return given_location(given, self.project_root, options=self.lake.storage_options)
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
         if connection.state != ConnectionState.OPEN:

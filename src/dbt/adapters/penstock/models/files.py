@@ -43,11 +43,18 @@ def source_named(manifest: Any, name: str) -> Any:
     )
 
 
-def file_source(config: Mapping[str, Any], manifest: Any, base: str | None, where: str) -> FileSource:
+def file_source(
+    config: Mapping[str, Any],
+    manifest: Any,
+    base: str | None,
+    where: str,
+    storage_options: Mapping[str, str] | None = None,
+) -> FileSource:
     """Where a model's files are and how they are read; all errors of its keys are in one message."""
     from penstock.files import FileSource
 
-    return FileSource.from_mapping(_keys(config, manifest), base=base, where=where)
+    keys = _keys(config, manifest)
+    return FileSource.from_mapping(keys, base=base, where=where, storage_options=storage_options)
 
 
 def problems(config: Mapping[str, Any], manifest: Any) -> list[str]:
@@ -217,5 +224,9 @@ class FileModels(EngineAdapter):
 
     def _file_source(self, model: Mapping[str, Any]) -> FileSource:
         return file_source(
-            model["config"], self._macro_resolver, self.connections.project_root, str(model["unique_id"])
+            model["config"],
+            self._macro_resolver,
+            self.connections.project_root,
+            str(model["unique_id"]),
+            self.connections.lake.storage_options,
         )

@@ -201,7 +201,9 @@ class WindowModels(FileModels):
             target.spark,
             FileQuery.read(sql, str(target.name)),
             self._file_source(model),
-            None if given is None else DatedPath(given_location(given, base, key="source_path")),
+            None
+            if given is None
+            else DatedPath(given_location(given, base, key="source_path", options=target.lake.storage_options)),
             target.settings,
             self._listings,
         )
