@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.changes.config import ChangeSource
-from penstock.changes.explain import Explainer
+from penstock.changes.error_messages import Explainer
 from penstock.changes.incremental.classify import classify
 from penstock.changes.incremental.way import name_of
 from penstock.changes.ledger import ChangeLedger

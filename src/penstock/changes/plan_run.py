@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.changes.explain import Explainer, is_of_values
+from penstock.changes.error_messages import Explainer, is_of_values
 from penstock.changes.incremental.model_change import ModelChange
 from penstock.changes.incremental.way import Keys, Whole
 from penstock.changes.plan import ChangePlan
@@ -27,6 +27,8 @@ from penstock.spark.merge import (
 )
 
 log = logger("penstock.changes")
+
+_LENGTH_OF_CAUSE = 300
 
 
 class PlanRun:
@@ -105,7 +107,8 @@ class PlanRun:
             if not is_of_values(error) or explained is not error:
                 raise
             log.debug("%s is computed as a whole, after: %s", self._job.name, error)
-            self._merge(prepared, replace(change, way=Whole("its changes alone fail")))
+            cause = error.what.splitlines()[0][:_LENGTH_OF_CAUSE]
+            self._merge(prepared, replace(change, way=Whole(f"its changes alone fail: {cause}")))
 
     def _merge(self, prepared: PreparedPlan, change: ModelChange) -> None:
         job, views, query = self._job, prepared.views, change.keyed_rows(prepared.columns)

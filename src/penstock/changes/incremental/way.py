@@ -1,4 +1,4 @@
-"""The three ways to keep a model's table up to date."""
+"""The three ways to keep a model's table up to date: by rows, by keys, or recomputed as a whole."""
 
 from __future__ import annotations
 
@@ -26,9 +26,22 @@ class Keys:
 
 @dataclass(frozen=True)
 class Whole:
-    """The model is computed as a whole and compared with the table. This is right for every model that has a key."""
+    """Recompute the whole model and compare it with the table. This is right for every model that has a key.
+
+    The reasons, and the modules that find them:
+
+    - The SQL can't be followed by rows or keys: `classify`, with `keyed_select`, `grouping`, `leaves` and `affected_keys`,
+      which raise KeysUnknown; `classify_seen`, if only Spark's analyzed plan shows it.
+    - A table that the model reads is not followed: `FollowedSources.why_whole` (`source`).
+    - A source's columns changed, so rows that no commit has changed have new values: `stale_columns`.
+    - The changes alone fail on a value that the model itself never sees: `plan_run`.
+
+    `planning` asks for these reasons before the plan is written, `preparation` once more when Spark has parsed the model.
+    To build the table again, after a Gap for example, is another thing: `Planner.rebuild_after`.
+    """
 
     why: str
+    """The reason, for people; reports and the log show it."""
 
 
 MergeWay = Rows | Keys | Whole

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.changes.explain import Explainer, is_of_values
+from penstock.changes.error_messages import Explainer, is_of_values
 from penstock.changes.plan import ChangePlan
 from penstock.changes.source_log import SourceChanges
 from penstock.changes.version_range import Gap, VersionRange

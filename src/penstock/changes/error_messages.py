@@ -1,4 +1,4 @@
-"""Errors of Spark in words of the model: which versions, which column, and the next step."""
+"""The messages of errors that Spark raises while a plan runs: which versions, which column, and the next step."""
 
 from __future__ import annotations
 
