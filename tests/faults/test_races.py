@@ -84,7 +84,7 @@ def test_a_garbage_plan_is_an_error_with_a_way_out(world):
     number = int(DeltaTable(str(world.table)).metadata().configuration["penstock.generation"]) + 1
     plan = world.table / "_checkpoint" / "sources" / str(number)
     plan.write_bytes(plan.read_bytes()[:-30])
-    with pytest.raises(PenstockError, match=rf"(?s)can't be read.*sources/{number}.*move the file away"):
+    with pytest.raises(PenstockError, match=rf"(?s)can't be read.*sources/{number}.*Move the plan's file away"):
         world.finish()
     plan.unlink()
     world.finish()

@@ -96,7 +96,7 @@ class ChangeJob(Job[ChangePlan]):
         super().__init__(lake, name, spark, layout, report, warn=warn, contract=contract, step=step)
         self._on_range = on_range or (lambda merged: log.info("%s: %s", name, merged))
         self._sources = FollowedSources(lake, source, self.query, str(name))
-        self._ledger = ChangeLedger(self.journal, self)
+        self._ledger = ChangeLedger(self.journal)
         self._planner = Planner(lake, name, source, self.query, self._sources, self._ledger, self.warn)
         self._preparation = Preparation(self, source, self.query, self._sources)
         self._explainer = Explainer(name, source.unique_key, self._sources)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from penstock.changes.plan import ChangePlan
+from penstock.changes.plan import KIND, ChangePlan
 from penstock.errors import PenstockError
-from penstock.protocol.journal import Decoder, Journal
+from penstock.protocol.journal import Journal
 from penstock.protocol.state import State
 from penstock.storage import join
 
 _KEPT_PLANS = 100
 
 
+class _CommittedPlans:
+    """Reads plans that are committed."""
+
+    kind = KIND
+
+    def decode(self, number: int, data: bytes, where: str) -> ChangePlan:
+        return ChangePlan.from_bytes(number, data, where, committed=True)
+
+
 class ChangeLedger:
     """Reads and tidies the plans of one table."""
 
-    def __init__(self, journal: Journal[ChangePlan], decoder: Decoder[ChangePlan]) -> None:
+    def __init__(self, journal: Journal[ChangePlan]) -> None:
         self._journal = journal
-        self._decoder = decoder
 
     def last(self, state: State) -> ChangePlan:
         """The plan of the last number, committed or cancelled; an error if its file is gone."""
         assert state.mark is not None
-        last = self._journal.plan(state.mark, state, self._decoder)
+        last = self._journal.plan(state.mark, state, _CommittedPlans())
         if last is None:
             raise PenstockError(
                 f"Plan {state.mark} is committed to the table, and its file is gone",

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 from penstock.changes.version_range import VersionRange
-from penstock.errors import PenstockError
-from penstock.protocol.plan import FORMAT, check_header
+from penstock.protocol.plan import Parsing, check_header, header_of
 
 KIND = "changes"
 
@@ -64,17 +61,13 @@ class ChangePlan:
     def to_bytes(self) -> bytes:
         # On disk the ranges are called `spans`, as in version 0.1.0.
         fields = {"spans" if name == "ranges" else name: value for name, value in asdict(self).items()}
-        content: Mapping[str, Any] = {
-            "format_version": FORMAT,
-            "kind": KIND,
-            **fields,
-            "batchId": self.number - self.generation,
-        }
+        content = header_of(self, KIND, self.generation, self.time) | fields
         return json.dumps(content, indent=2, ensure_ascii=False).encode()
 
     @classmethod
-    def from_bytes(cls, number: int, data: bytes, where: str) -> ChangePlan:
-        try:
+    def from_bytes(cls, number: int, data: bytes, where: str, *, committed: bool = False) -> ChangePlan:
+        """The plan in these bytes; an error that names `where` and the next step, if they are damaged."""
+        with Parsing(where, committed=committed):
             content = json.loads(data)
             check_header(content, number, KIND, where)
             return cls(
@@ -91,7 +84,3 @@ class ChangePlan:
                 ledger=content.get("ledger"),
                 time=content["time"],
             )
-        except (ValueError, KeyError, TypeError) as error:
-            raise PenstockError(
-                f"Cannot read this plan: {error}", where=where, fix="Run with --full-refresh to rebuild the table."
-            ) from error

@@ -49,6 +49,7 @@ class Planner:
         self._again: ChangePlan | None = None
         """The plan for whose columns the table was changed."""
         self._has_warned = False
+        """Whether the table was checked for rows of other SQL or of other writers: once a run."""
 
     def plan(self, number: int, state: State, way: MergeWay, *, replace: bool) -> ChangePlan | None:
         """The next plan, or None if there is nothing to do; a Gap if changes can no longer be read."""

@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from penstock.errors import PenstockError
 from penstock.files.records import KEY, LINES, READ, RECORDS, schema_from_header, schema_to_header
 from penstock.files.roots import READ_PATH, Roots
 from penstock.files.source import none
-from penstock.protocol.plan import FORMAT, check_header
+from penstock.protocol.plan import Parsing, check_header, header_of
 from penstock.spark.reading.file_schema import FileSchema
 
 KIND = "files"
@@ -81,16 +80,8 @@ class FilePlan:
         )
 
     def to_bytes(self) -> bytes:
-        header = {
-            "format_version": FORMAT,
-            "kind": KIND,
-            "ledger": self.ledger,
-            "number": self.number,
-            "generation": self.generation,
-            "batchId": self.batch_id,
-            "replace": self.replace,
+        header = header_of(self, KIND, self.generation, self.time) | {
             "files": self.lines.num_rows,
-            "time": self.time,
             "source_format": self.format,
             **self.roots.to_header(),
             **schema_to_header(self.schema),
@@ -108,9 +99,9 @@ class FilePlan:
 
     @classmethod
     def from_bytes(cls, number: int, data: bytes, where: str, *, committed: bool = False) -> FilePlan:
-        """The plan in these bytes; an error that names `where`, and how to go on, if they are damaged."""
+        """The plan in these bytes; an error that names `where` and the next step, if they are damaged."""
         head, _, body = data.partition(b"\n")
-        try:
+        with Parsing(where, committed=committed):
             header = json.loads(head)
             check_header(header, number, KIND, where)
             roots = Roots.from_header(header)
@@ -132,14 +123,6 @@ class FilePlan:
                 spelled=header["format_version"] == 1,
                 time=header["time"],
             )
-        except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
-            raise PenstockError(
-                f"This plan can't be read: {error}",
-                where=where,
-                fix="Its batch is in the table: put the file back from a backup, or run with --full-refresh."
-                if committed
-                else "Its batch is not in the table: move the file away, and the next run plans its files again.",
-            ) from error
 
 
 def _line(item: dict[str, Any]) -> bytes:
@@ -155,12 +138,15 @@ def _lines(body: bytes) -> pa.Table:
     """The records in the lines of a plan."""
     if not body.strip():
         return none(RECORDS)
-    read = pa.json.read_json(
-        io.BytesIO(body),
-        # A line may be longer than the reader's default block.
-        read_options=pa.json.ReadOptions(block_size=max(1 << 20, min(len(body), 1 << 28))),
-        parse_options=pa.json.ParseOptions(explicit_schema=RECORDS, unexpected_field_behavior="ignore"),
-    )
+    try:
+        read = pa.json.read_json(
+            io.BytesIO(body),
+            # A line may be longer than the reader's default block.
+            read_options=pa.json.ReadOptions(block_size=max(1 << 20, min(len(body), 1 << 28))),
+            parse_options=pa.json.ParseOptions(explicit_schema=RECORDS, unexpected_field_behavior="ignore"),
+        )
+    except pa.ArrowException as error:
+        raise ValueError(str(error)) from error
     if read["path"].null_count or read["size"].null_count or read["modificationTime"].null_count:
         raise ValueError("a line lacks path, size or modificationTime")
     return read.select(RECORDS.names)

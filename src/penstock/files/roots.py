@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import PenstockError
-from penstock.storage import is_uri, one_spelling
+from penstock.storage import is_below, is_uri, one_spelling, prefix
 
 READ_PATH = "place"
 """The column for the path that a file is read from, if that is not its name. On disk it is called `place`."""
@@ -142,9 +142,9 @@ def located(files: pa.Table) -> pa.Table:
 
 def below(files: pa.Table, root: str) -> pa.Table:
     """The files below a root, with their paths below it."""
-    prefix = root.rstrip("/") + "/"
-    found = files.filter(pc.starts_with(files["path"], prefix))
-    return _with_paths(found, pc.utf8_slice_codeunits(found["path"], len(prefix)))
+    above = prefix(root)
+    found = files.filter(pc.starts_with(files["path"], above))
+    return _with_paths(found, pc.utf8_slice_codeunits(found["path"], len(above)))
 
 
 def _through(aliases: Mapping[str, str], root: str) -> str:
@@ -154,14 +154,14 @@ def _through(aliases: Mapping[str, str], root: str) -> str:
 
 
 def _is_at(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
+    return path == root or is_below(path, root)
 
 
 def _renamed(paths: pa.ChunkedArray, names: Mapping[str, str]) -> pa.ChunkedArray:
     """Paths with the names of their roots. A path below two roots belongs to the longer one."""
     left = None
     for root in sorted(names, key=len, reverse=True):
-        mine = pc.starts_with(paths, root.rstrip("/") + "/")
+        mine = pc.starts_with(paths, prefix(root))
         mine = mine if left is None else pc.and_(mine, left)
         if names[root] != root:
             tail = pc.utf8_slice_codeunits(paths, len(root.rstrip("/")))

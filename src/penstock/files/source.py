@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import NotFound, PenstockError
 from penstock.files.config import FileSource
-from penstock.storage import Storage, is_uri, split_root
+from penstock.storage import Storage, is_below, is_uri, prefix, split_root
 
 FILES = pa.schema([("path", pa.string()), ("modificationTime", pa.int64()), ("size", pa.int64())])
 _WALKERS = 8
@@ -88,7 +88,7 @@ def matching(files: pa.Table, source: FileSource) -> pa.Table:
         return files
     wanted = [re.compile(pattern) for pattern in source.source_patterns or ("",)]
     unwanted = [re.compile(pattern) for pattern in source.source_exclude]
-    roots = [root.rstrip("/") + "/" for root in source.source_roots]
+    roots = [prefix(root) for root in source.source_roots]
 
     def keep(path: str) -> bool:
         found = [path[len(root) :] for root in roots if path.startswith(root)]
@@ -101,7 +101,7 @@ def matching(files: pa.Table, source: FileSource) -> pa.Table:
 
 def _once(parts: list[pa.Table], roots: list[str]) -> pa.Table:
     whole = pa.concat_tables(parts) if parts else none(FILES)
-    overlap = any(a != b and b.startswith(a.rstrip("/") + "/") for a in roots for b in roots)
+    overlap = any(is_below(one, other) for one in roots for other in roots)
     if not overlap:
         return whole
     grouped = whole.group_by("path").aggregate([("modificationTime", "max"), ("size", "max")])

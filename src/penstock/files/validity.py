@@ -7,6 +7,7 @@ from penstock.files.plan import FilePlan
 from penstock.files.roots import located
 from penstock.files.source import matching
 from penstock.files.status import changed
+from penstock.storage import is_below
 
 
 def unlike_config(plan: FilePlan, source: FileSource) -> str | None:
@@ -15,7 +16,7 @@ def unlike_config(plan: FilePlan, source: FileSource) -> str | None:
         return None
     files = located(plan.read)
     for path in files["path"].to_pylist():
-        if not any(path.startswith(root.rstrip("/") + "/") for root in source.source_roots):
+        if not any(is_below(path, root) for root in source.source_roots):
             return f"{path} is below none of the roots that the model has now"
     if matching(files, source).num_rows < files.num_rows:
         return "it has files that the model's patterns leave out now"

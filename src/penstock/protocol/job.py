@@ -16,6 +16,7 @@ from penstock.protocol.journal import Journal, P
 from penstock.protocol.plan import InvalidPlan, properties_of
 from penstock.protocol.report import Report
 from penstock.protocol.state import State
+from penstock.protocol.warnings import once
 from penstock.spark.commit_settings import on_sql
 from penstock.sql.names import Name
 from penstock.steps import Step, no_step
@@ -71,6 +72,8 @@ class Job(ABC, Generic[P]):
         self.location = lake.location_of(name)
         self.journal: Journal[P] = Journal(self.location, lake.storage_options, spark.commit_marks)
         self.report = report
+        self.warn = once(self._warn_and_report)
+        """Warns the user, once a run for the same text; from any thread."""
         self._warn = warn
         self._contract = contract
         self._agreed: list[Column] = []
@@ -106,11 +109,9 @@ class Job(ABC, Generic[P]):
         CommitConflict where another writer was first.
         """
 
-    def warn(self, text: str) -> None:
-        """Warn the user, once a run for the same text."""
-        if text not in self.report.warnings:
-            self._warn(text)
-            self.report.warnings.append(text)
+    def _warn_and_report(self, text: str) -> None:
+        self._warn(text)
+        self.report.warnings.append(text)
 
     def check_contract(self, query: str, columns: list[Column]) -> None:
         """Have dbt compare the query's columns with the model's contract, once for the same columns."""

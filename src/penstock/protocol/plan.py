@@ -84,12 +84,46 @@ def check_ledger(plan: Plan, state: State, where: str, fix: str = "Restore the r
 
 def read_header(data: bytes, where: str) -> dict[str, Any]:
     """The header of a plan of any kind: the first JSON value of its file."""
-    try:
+    with Parsing(where):
         header, _ = json.JSONDecoder().raw_decode(data.decode())
         return dict(header)
-    except (ValueError, TypeError) as error:
+
+
+def header_of(plan: Plan, kind: str, generation: int, time: int) -> dict[str, Any]:
+    """The fields that the headers of all plans have."""
+    return {
+        "format_version": FORMAT,
+        "kind": kind,
+        "ledger": plan.ledger,
+        "number": plan.number,
+        "generation": generation,
+        "batchId": plan.number - generation,
+        "replace": plan.replace,
+        "time": time,
+    }
+
+
+class Parsing:
+    """Parse a plan inside: damage becomes a PenstockError that names the file and the next step.
+
+    The next step depends on whether the plan is `committed`, because the ledger needs every committed plan.
+    """
+
+    def __init__(self, where: str, *, committed: bool = False) -> None:
+        self._where = where
+        self._committed = committed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, (ValueError, KeyError, TypeError)):
+            return
         raise PenstockError(
             f"This plan can't be read: {error}",
-            where=where,
-            fix="Its batch is not in the table: move the file away, and the next run plans again.",
+            where=self._where,
+            fix="The plan's number is committed to the table. Restore the plan's file from a backup, or run with "
+            "--full-refresh."
+            if self._committed
+            else "The plan's batch is not in the table. Move the plan's file away, and the next run plans again.",
         ) from error

@@ -144,6 +144,24 @@ def join(location: str, *parts: str) -> str:
     return "/".join([location.rstrip("/"), *parts])
 
 
+def prefix(root: str) -> str:
+    """The text that all paths below a root begin with.
+
+    >>> prefix("/landing"), prefix("/")
+    ('/landing/', '/')
+    """
+    return root.rstrip("/") + "/"
+
+
+def is_below(path: str, root: str) -> bool:
+    """Whether a path is below a root. A root is not below itself.
+
+    >>> is_below("/landing/eu/1.csv", "/landing"), is_below("/landing_old/1.csv", "/landing")
+    (True, False)
+    """
+    return path.startswith(prefix(root)) and path != prefix(root)
+
+
 def split_root(root: str) -> tuple[str, str]:
     """The address of the store to open, and the key of the root in that store. A key is never parsed as a URL.
 
@@ -165,10 +183,10 @@ def split_path(path: str, roots: Iterable[str]) -> tuple[str, str]:
     >>> split_path("s3://b/landing/eu/1.csv", ["s3://b/landing", "s3://b/landing/eu"])
     ('s3://b/landing/eu', '1.csv')
     """
-    above = [root for root in roots if path.startswith(root.rstrip("/") + "/")]
+    above = [root for root in roots if is_below(path, root)]
     if above:
         root = max(above, key=len)
-        return root, path[len(root.rstrip("/")) + 1 :]
+        return root, path[len(prefix(root)) :]
     if is_uri(path):
         store, key = split_root(path)
         if key:

@@ -73,7 +73,7 @@ class WindowLedger:
         path = self._journal.path_of(state.mark)
         where = join(self._journal.location, path)
         try:
-            plan = WindowPlan.from_bytes(state.mark, self._journal.storage.read(path), where)
+            plan = WindowPlan.from_bytes(state.mark, self._journal.storage.read(path), where, committed=True)
         except NotFound as error:
             raise NotFound(
                 f"The ledger lacks plan {state.mark}, which is in the table",

@@ -7,8 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.errors import PenstockError
-from penstock.protocol.plan import FORMAT, check_header
+from penstock.protocol.plan import Parsing, check_header, header_of
 from penstock.windows.window import NONE, Ranges, Window
 
 APPEND, REPLACE = "append", "replace"
@@ -42,16 +41,8 @@ class WindowPlan:
         return self.before.with_(self.windows)
 
     def to_bytes(self) -> bytes:
-        header = {
-            "format_version": FORMAT,
-            "kind": KIND,
-            "ledger": self.ledger,
-            "number": self.number,
-            "generation": self.generation,
-            "batchId": self.number - self.generation,
-            "replace": self.replace,
+        header = header_of(self, KIND, self.generation, self.time) | {
             "mode": self.mode,
-            "time": self.time,
             "windows": [window.texts() for window in self.windows],
             "before": self.before.texts(),
             "whole": None if self.whole is None else self.whole.texts(),
@@ -60,8 +51,9 @@ class WindowPlan:
         return json.dumps(header).encode() + b"\n"
 
     @classmethod
-    def from_bytes(cls, number: int, data: bytes, where: str) -> WindowPlan:
-        try:
+    def from_bytes(cls, number: int, data: bytes, where: str, *, committed: bool = False) -> WindowPlan:
+        """The plan in these bytes; an error that names `where` and the next step, if they are damaged."""
+        with Parsing(where, committed=committed):
             header = json.loads(data.partition(b"\n")[0])
             check_header(header, number, KIND, where)
             whole = header["whole"]
@@ -77,10 +69,3 @@ class WindowPlan:
                 header.get("ledger"),
                 header["time"],
             )
-        except (ValueError, KeyError, TypeError) as error:
-            raise PenstockError(
-                f"This plan can't be read: {error}",
-                where=where,
-                fix="Put the file back from a backup. If its windows are not in the table, move the file away. "
-                "Or run with --full-refresh.",
-            ) from error

@@ -76,5 +76,7 @@ def test_a_plan_comes_back_as_it_was():
     with pytest.raises(PenstockError, match="records files, not changes"):
         ChangePlan.from_bytes(4, plan.to_bytes().replace(b'"changes"', b'"files"'), "here")
     for data in (b"{", plan.to_bytes()[:-9]):
-        with pytest.raises(PenstockError, match="Cannot read this plan"):
+        with pytest.raises(PenstockError, match=r"This plan can't be read.*Move the plan's file away"):
             ChangePlan.from_bytes(4, data, "here")
+        with pytest.raises(PenstockError, match=r"This plan can't be read.*--full-refresh"):
+            ChangePlan.from_bytes(4, data, "here", committed=True)

@@ -98,7 +98,7 @@ def test_a_damaged_plan_is_an_error_that_names_its_file(damage, says):
 
 
 def test_the_next_step_depends_on_whether_the_batch_is_in_the_table():
-    with pytest.raises(PenstockError, match="move the file away"):
+    with pytest.raises(PenstockError, match=r"is not in the table\. Move the plan's file away"):
         FilePlan.from_bytes(7, b"", "sources/7")
     with pytest.raises(PenstockError, match="--full-refresh"):
         FilePlan.from_bytes(7, b"", "sources/7", committed=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.spark.reading.file_names import escaped, has_colon, is_like_a_pattern
+from penstock.storage import is_below
 
 _FOLDER_COLUMN = re.compile(r"([^/=]+)=[^/]*")
 
@@ -49,7 +50,7 @@ def grouped(paths: Iterable[str], roots: Sequence[str], hadoop: Callable[[str], 
     nearest_first = sorted(roots, key=len, reverse=True)
     groups: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
     for path in paths:
-        root = next((root for root in nearest_first if path.startswith(root.rstrip("/") + "/")), os.path.dirname(path))
+        root = next((root for root in nearest_first if is_below(path, root)), os.path.dirname(path))
         # Hadoop's patterns can't have a colon, escaped or not. Such a file is read alone, by its name.
         alone = path if is_like_a_pattern(path) and has_colon(path) else ""
         groups.setdefault((root, _folder_columns(path[len(root) :]), alone), []).append(hadoop(path))
