@@ -1,4 +1,4 @@
-"""Python's way in: `connect` and `Lake`."""
+"""The Python API: `connect` and `Lake`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ class Lake(LakeFolder):
         """A table as Delta's own DeltaTable: merge, update, delete, history, optimize, vacuum."""
         relation = self.get(name)
         if relation.kind != "table":
-            raise PenstockError(f"{relation} is a {relation.kind}, not a Delta table")
+            raise PenstockError(
+                f"{relation} is a {relation.kind}, not a Delta table", fix="To read it, use `lake.table`."
+            )
         self.check_writable()
         return self.runner.delta_table(relation.location)
 
@@ -97,7 +99,7 @@ class Lake(LakeFolder):
         """Write a DataFrame to a table by name. The schema and the table are created if they do not exist."""
         self.check_writable()
         if mode not in _WRITE_MODES:
-            raise PenstockError(f"{mode!r} is not a mode", fix=f"Use one of {', '.join(_WRITE_MODES)}.")
+            raise PenstockError(f"{mode!r} is not a write mode", fix=f"Use one of {', '.join(_WRITE_MODES)}.")
         target = Name.parse(name)
         existing = self.find(target)
         if existing is not None and existing.kind != "table":

@@ -193,7 +193,7 @@ def _in_json(text: str) -> Iterator[str]:
 
 
 def _spellings(value: str) -> set[str]:
-    """A value as URLs, JSON texts and Python's `repr` show it."""
+    """The spellings of a value in URLs, in JSON and in Python's `repr`."""
     stripped = value.strip()
     return {value, stripped, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1]}
 

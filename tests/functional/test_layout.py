@@ -126,7 +126,7 @@ class TestChecks:
         assert "does not enforce" not in run_dbt_and_capture(["run"])[1]
         positive = "{type: check, name: Positive, expression: 'id > 0'}"
         write_file(CONTRACT.format(name="checked", constraint=positive), "models", "checked.yml")
-        assert "does not enforce Positive, which its contract names" in run_dbt_and_capture(["run"])[1]
+        assert "does not enforce Positive of its contract" in run_dbt_and_capture(["run"])[1]
         run_dbt(["run", "--full-refresh"])
         assert "does not enforce" not in run_dbt_and_capture(["run"])[1]
         table = project.adapter.lake.log_of(f"{project.test_schema}.checked")

@@ -236,7 +236,7 @@ def test_settings_show_no_value() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"url": "https://b.net", "user": "me"}, "a user without a password"),
+        ({"url": "https://b.net", "user": "me"}, "needs both `user` and `password`, or neither"),
         ({"url": "https://b.net", "pasword": MARK}, "did you mean `password`?"),
         ({"user": "me", "password": MARK}, "blocks with a `url`"),
         (3, "not a number"),

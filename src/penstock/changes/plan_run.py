@@ -86,8 +86,8 @@ class PlanRun:
         if prepared.by_order:
             calls = ", ".join(dict.fromkeys(map(str, prepared.by_order)))
             self._job.warn(
-                f"{self._job.name} has {calls}: if rows of a group differ or tie, Spark takes them in any order, so a "
-                "full refresh may give another value than the table has; put the values in order, as in "
+                f"The result of {calls} in {self._job.name} depends on the order of rows, and Spark takes rows in any "
+                "order. So a full refresh may give other values than the table has. Sort the values, as in "
                 "sort_array(collect_list(x)) or `listagg(x) within group (order by x)`"
             )
 

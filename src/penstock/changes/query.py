@@ -267,10 +267,16 @@ class _Expansion:
                 f"The model reads itself, {wanted}", where=source.where, fix="Read the tables that it is built from."
             )
         if wanted in source.within:
-            raise PenstockError(f"The view {wanted} reads itself", where=source.where)
+            raise PenstockError(
+                f"The view {wanted} reads itself", where=source.where, fix="Create it from other relations."
+            )
         relation = self._lake.find(wanted)
         if relation is None:
-            raise NotFound(f"The model reads {wanted}, which does not exist", where=source.where)
+            raise NotFound(
+                f"The model reads {wanted}, which does not exist",
+                where=source.where,
+                fix="Build it first, or correct its name in the SQL.",
+            )
         if relation.kind == "view":
             query = self._lake.view(relation).sql
             inner = self.expand(query.strip().rstrip(";"), (*source.within, wanted), f"the view {wanted}")

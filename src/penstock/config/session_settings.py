@@ -30,12 +30,12 @@ class Repository:
         if isinstance(given, Mapping):
             found = unknown_keys(given, [item.name for item in fields(cls)], "session.repositories.")
             found += [
-                f"`session.repositories.{key}` is a string, not {_kind(value)}"
+                f"`session.repositories.{key}` must be a string, not {_kind(value)}"
                 for key, value in given.items()
                 if not isinstance(value, str)
             ]
             if bool(given.get("user")) != bool(given.get("password")):
-                found.append("`session.repositories` has a user without a password, or the other way round")
+                found.append("`session.repositories` needs both `user` and `password`, or neither")
             url = given.get("url")
         else:
             found, url = [], given
@@ -86,27 +86,27 @@ class SessionSettings:
         if given is None:
             return []
         if not isinstance(given, Mapping):
-            return [f"`session` is a block of settings ({', '.join(cls.known())}), not {_kind(given)}"]
+            return [f"`session` must be a block of settings ({', '.join(cls.known())}), not {_kind(given)}"]
         problems = unknown_keys(given, cls.known(), "session.")
         memory = given.get("memory")
         if memory is not None and not _MEMORY.match(str(memory)):
-            problems.append(f"`session.memory` is a size such as 4g or 800m, not {memory!r}")
+            problems.append(f"`session.memory` must be a size such as 4g or 800m, not {memory!r}")
         problems += _config_problems(given.get("spark_config"))
         for key in ("jars", "repositories"):
             value = given.get(key)
             if value is None:
                 continue
             if not isinstance(value, (list, tuple)):
-                problems.append(f"`session.{key}` is a list, not {_kind(value)}")
+                problems.append(f"`session.{key}` must be a list, not {_kind(value)}")
                 continue
             problems += [found for item in value for found in _CHECKS_OF_ITEMS[key](item)]
         fast = given.get("fast_start")
         if fast is not None and not isinstance(fast, bool):
-            problems.append(f"`session.fast_start` is true or false, not {_kind(fast)}")
+            problems.append(f"`session.fast_start` must be true or false, not {_kind(fast)}")
         for key in ("master", "remote"):
             value = given.get(key)
             if value is not None and not isinstance(value, str):
-                problems.append(f"`session.{key}` is a string, not {_kind(value)}")
+                problems.append(f"`session.{key}` must be a string, not {_kind(value)}")
             elif value is not None and in_uri(value):
                 problems.append(f"`session.{key}` holds credentials ({in_uri(value)}), which every log would show")
         if given.get("master") and given.get("remote"):

@@ -291,7 +291,7 @@ def azure_account(options: Mapping[str, Any]) -> str | None:
 
 
 def for_delta(options: Mapping[str, str]) -> dict[str, str]:
-    """delta-rs's options: all but those that only penstock knows."""
+    """The options for delta-rs: all except those that only penstock uses."""
     return {
         key.lower() if key.lower() in _RETRIES else key: value
         for key, value in options.items()

@@ -57,7 +57,7 @@ class LedgerReader:
 
         `state` is that of the last number. `roots` are for compactions of 0.1.0, which have none. A range of one number
         that `is_next` was just committed: its plan is read without listing the folder. CommitConflict if another run
-        has moved the ledger on.
+        has changed the ledger in the meantime.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -67,7 +67,7 @@ class LedgerReader:
                 # Another run may have compacted and tidied up after our listing. If it has committed too, the records
                 # that we look for may be only in a compaction of later numbers.
                 if self._journal.state().mark != state.mark:
-                    raise CommitConflict("another run has moved the ledger on") from error
+                    raise CommitConflict("another run has changed the ledger in the meantime") from error
                 if attempt == _ATTEMPTS:
                     raise
         raise AssertionError("unreachable")

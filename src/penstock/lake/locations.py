@@ -47,7 +47,7 @@ def check_free(name: Name, storage: Storage) -> None:
     found = _foreign_files(storage) if begun else (entry.path for entry in storage.list(""))
     if shown := list(islice(found, _SHOWN)):
         raise PenstockError(
-            f"The location of {name} is not empty and holds no Delta table, but other files: {', '.join(shown)}",
+            f"The location of {name} has no Delta table, but other files: {', '.join(shown)}",
             where=storage.root,
             fix="Nothing was changed. Choose an empty folder. If a first build was killed here, delete its files.",
         )
@@ -94,7 +94,7 @@ def check_marked(name: Name, table: Table) -> None:
     """Raise an error if a table has no commit of ours: only a marked table can continue exactly once."""
     if table.mark is None:
         raise PenstockError(
-            f"The location {table.location} holds another table, which {name} has not made", fix=_ELSEWHERE
+            f"The location {table.location} holds another table, which was not created as {name}", fix=_ELSEWHERE
         )
 
 
@@ -113,7 +113,7 @@ def check_removable(lake: Lookup, relation: Relation) -> None:
         )
     if not lake.is_ours(name, normalize(location)):
         raise PenstockError(
-            f"{name} can't be dropped: its location holds a table that {name} has not made",
+            f"{name} can't be dropped: its location has a table that was not created as {name}",
             where=location,
             fix="Nothing was changed. Check the `location` of the model.",
         )

@@ -111,7 +111,7 @@ class _Progress(Generic[P]):
         self._journal.cancel(plan, self._state, invalid)
         if self._cancelled >= _CANCELLED_PLANS:
             raise PenstockError(
-                f"{self._cancelled} plans in one run could not be run, the last because {invalid.reason}",
+                f"{self._cancelled} plans of this run could not run, the last because {invalid.reason}",
                 where=self._journal.location,
                 fix="Committed batches stay. Exclude the files that keep changing (`safety_buffer_seconds`, "
                 "`source_exclude`), look for another deployment that writes this table, and run again.",

@@ -1,4 +1,4 @@
-"""`on_schema_change`: the table is made to fit the columns of its model's query, in one way for every pipeline."""
+"""`on_schema_change`: changes a table's columns so that the columns of its model's query fit. All pipelines use it."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Backend(Protocol):
         """A file's path as Spark's `_metadata.file_path` writes it."""
 
     def forget(self, name: Name) -> None:
-        """Look a relation up again before its next use: another one took its name."""
+        """Look this name up again before its next use, because another relation has it now."""
 
     # Threads and cancelling
 

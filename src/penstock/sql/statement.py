@@ -62,7 +62,7 @@ class Statement:
 
     text: str
     verb: str
-    """Its first word, after any CTEs, in capitals: SELECT, INSERT, CREATE, …"""
+    """The statement's first word, after any CTEs, in capitals: SELECT, INSERT, CREATE, …"""
     object: str | None = None
     """For CREATE, DROP and ALTER: TABLE, VIEW, SCHEMA; None otherwise."""
     parts: tuple[str, ...] = ()

@@ -365,7 +365,7 @@ class Storage:
         return refused
 
     def _missing(self, path: str, error: BaseException | None = None) -> PenstockError:
-        """NotFound; another error if the whole bucket does not exist."""
+        """The error for a missing object: NotFound, or another error if the whole bucket does not exist."""
         if error is not None and says_no_bucket(str(error)):
             return self._failed("read", path, error)
         return NotFound("There is no such object", where=join(self.root, path))

@@ -49,7 +49,8 @@ class WindowSettings:
             found.append(f"`begin` is in the future: {config['begin']}")
         if config.get("skip_to_high_watermark") is True and config.get("delete_before_insert") is False:
             found.append(
-                "`skip_to_high_watermark` has no effect with `delete_before_insert: false`: the ledger decides"
+                "`skip_to_high_watermark` has no effect with `delete_before_insert: false`, because the ledger says "
+                "which windows are skipped"
             )
         if config.get("source_path") is not None:
             found += DatedPath.problems(config["source_path"])

@@ -54,7 +54,7 @@ class Target:
 
 
 class WindowJob(Job[WindowPlan]):
-    """Brings windows into one table. A plan is a pack of windows; `replace` needs no plan.
+    """Brings windows into one table. A plan is a pack of windows; `replace_windows` needs no plan.
 
     There is one job for each pack that a thread of dbt runs. `whole` is the range of the run that the job is part of.
     Without rows (`no_rows`), the job only creates the table.

@@ -236,7 +236,7 @@ class WindowRun:
         for hole in known.holes(self._request.windows).windows:
             warn(
                 f"{target.name} was never built for {hole}, and `lookback` does not reach that far: "
-                f"fill it by `dbt run --select {target.name.identifier} {command_line(hole)}`"
+                f"run `dbt run --select {target.name.identifier} {command_line(hole)}`"
             )
 
 

@@ -355,7 +355,7 @@ def test_a_file_that_keeps_growing_ends_the_run(shop):
                 file.write("\n")
 
     version = Table.open(str(shop.table)).version
-    with pytest.raises(PenstockError, match=r"5 plans in one run.*growing\.json changed"):
+    with pytest.raises(PenstockError, match=r"5 plans of this run.*growing\.json changed"):
         shop.run(step=step)
     assert Table.open(str(shop.table)).version == version + 5
     shop.run()
@@ -374,7 +374,7 @@ def test_retention_covers_cancelled_plans(shop):
                 file.write("\n")
 
     for _ in range(4):
-        with pytest.raises(PenstockError, match="plans in one run"):
+        with pytest.raises(PenstockError, match="plans of this run"):
             shop.run(step=step, **config)
     assert len(list(shop.sources.iterdir())) <= 6
     shop.run(**config)
@@ -391,7 +391,7 @@ def test_a_first_plan_that_can_never_run_ends_the_run(shop):
             with growing.open("a") as file:
                 file.write("\n")
 
-    with pytest.raises(PenstockError, match=r"5 plans in one run.*growing\.json changed"):
+    with pytest.raises(PenstockError, match=r"5 plans of this run.*growing\.json changed"):
         shop.run(step=step)
     shop.run()
     shop.check()

@@ -204,9 +204,7 @@ def test_five_invalid_plans_end_the_run(job: RowJob) -> None:
     run_job(job)
     job.values = ["a", "b", "c"]
     job.before_run = lambda plan: InvalidPlan("a file keeps growing")
-    with pytest.raises(
-        PenstockError, match="5 plans in one run could not be run, the last because a file keeps growing"
-    ):
+    with pytest.raises(PenstockError, match="5 plans of this run could not run, the last because a file keeps growing"):
         run_job(job)
 
 

@@ -21,7 +21,7 @@ RIGHT = {"event_time": "at", "batch_size": "day", "begin": "2026-01-01"}
         ({"days_per_batch": True}, "`days_per_batch`"),
         ({"delete_before_insert": "no"}, "`delete_before_insert` must be true or false"),
         ({"lookback": -1}, "`lookback`"),
-        ({"delete_before_insert": False, "skip_to_high_watermark": True}, "the ledger decides"),
+        ({"delete_before_insert": False, "skip_to_high_watermark": True}, "the ledger says which windows are skipped"),
         ({"source_path": "l/%Y", "source_roots": ["l"]}, "exclude each other"),
     ],
 )

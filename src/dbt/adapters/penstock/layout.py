@@ -33,8 +33,8 @@ class Layouts(EngineAdapter):
                 )
             if unmet := layout.unmet_checks(table):
                 logger.warning(
-                    f"{relation} does not enforce {', '.join(unmet)}, which its contract names: a table keeps the "
-                    "constraints that it was created with; run it with --full-refresh"
+                    f"{relation} does not enforce {', '.join(unmet)} of its contract, because a table keeps the "
+                    "constraints that it was created with: run it with --full-refresh to add them"
                 )
             return layout.changes(table, relation.render())
 

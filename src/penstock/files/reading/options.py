@@ -90,8 +90,8 @@ def _check_rescued(options: ReadOptions) -> None:
         return
     if format not in RESCUED:
         raise PenstockError(
-            f"`rescued_data_column` ({column}) is for {' and '.join(RESCUED)}, but these files are {format}: their values have the "
-            "types that the files declare, and a value that can't be read as its column's type is an error",
+            f"`rescued_data_column` ({column}) is for {' and '.join(RESCUED)}, but these files are {format}: the files "
+            "declare the types of their values, and a value that can't be read as its column's type is an error",
             fix="Leave `rescued_data_column` out.",
         )
     if format == "json" and not options.is_utf8:

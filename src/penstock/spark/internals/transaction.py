@@ -212,7 +212,7 @@ class Transaction:
             raise from_spark(error) from error
 
     def _without(self, row_locations: DataFrame) -> Any:
-        """The actions that give files new deletion vectors, without the rows at these row locations."""
+        """Delta's actions that give files new deletion vectors, which delete the rows at these locations."""
         session = java_session(self._spark)
         always = java_class(self._spark, "org.apache.spark.sql.catalyst.expressions.Literal").TrueLiteral()
         bitmaps = scala_object(self._spark, f"{DELTA}.commands.DeletionVectorBitmapGenerator")
