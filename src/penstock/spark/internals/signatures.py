@@ -8,8 +8,9 @@ from __future__ import annotations
 _DELTA = "org.apache.spark.sql.delta"
 _SQL = "org.apache.spark.sql"
 
+# The comment beside a class names the modules of this folder that call it.
 EXPECTED: dict[str, tuple[str, ...]] = {
-    f"{_DELTA}.DeltaLog": (
+    f"{_DELTA}.DeltaLog": (  # delta_log, row_images, transaction
         "forTable(SparkSession,String)",
         "invalidateCache(SparkSession,Path)",
         "startTransaction()",
@@ -17,7 +18,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "createDataFrame(SnapshotDescriptor,Seq,boolean,Option)",
         "getSnapshotAt(long,Option,Option,boolean)",
     ),
-    f"{_DELTA}.OptimisticTransaction": (
+    f"{_DELTA}.OptimisticTransaction": (  # transaction
         "readVersion()",
         "metadata()",
         "filterFiles()",
@@ -28,29 +29,33 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "writeFiles(Dataset)",
         "registerSQLMetrics(SparkSession,Map)",
     ),
-    f"{_DELTA}.Snapshot": (
+    f"{_DELTA}.Snapshot": (  # transaction
         "filesForScan(Seq,boolean)",
         "deltaFileSizeInBytes()",
         "checkpointSizeInBytes()",
     ),
-    f"{_DELTA}.stats.DeltaScan": ("files()",),
-    f"{_DELTA}.DeltaOptions": ("<init>(Map,SQLConf)",),
-    f"{_DELTA}.commands.WriteIntoDelta": (
+    f"{_DELTA}.stats.DeltaScan": ("files()",),  # transaction
+    f"{_DELTA}.DeltaOptions": ("<init>(Map,SQLConf)",),  # transaction
+    f"{_DELTA}.commands.WriteIntoDelta": (  # transaction
         "<init>(DeltaLog,SaveMode,DeltaOptions,Seq,Map,Dataset,Option,Option,boolean)",
         "write(OptimisticTransaction,SparkSession,Option,boolean)",
     ),
-    f"{_DELTA}.DeltaOperations$Write": ("<init>(SaveMode,Option,Option,Option,Option,Option,Option,Option,Option)",),
+    f"{_DELTA}.DeltaOperations$Write": (
+        "<init>(SaveMode,Option,Option,Option,Option,Option,Option,Option,Option)",
+    ),  # transaction, as all DeltaOperations
     f"{_DELTA}.DeltaOperations$Merge$": ("apply(Option,Seq,Seq,Seq)",),
     f"{_DELTA}.commands.DeletionVectorBitmapGenerator$": (
-        "buildRowIndexSetsForFilesMatchingCondition(SparkSession,OptimisticTransaction,boolean,Dataset,Seq,Expression,Option,Option)",
+        "buildRowIndexSetsForFilesMatchingCondition(SparkSession,OptimisticTransaction,boolean,Dataset,Seq,Expression,Option,Option)",  # transaction
     ),
-    f"{_DELTA}.commands.DMLWithDeletionVectorsHelper$": (
+    f"{_DELTA}.commands.DMLWithDeletionVectorsHelper$": (  # transaction
         "generateCandidateFileMap(Path,Seq)",
         "findFilesWithMatchingRows(OptimisticTransaction,Map,Seq)",
         "processUnmodifiedData(SparkSession,Seq,Snapshot,int)",
     ),
-    f"{_DELTA}.stats.StatsCollectionUtils$": ("getDataSkippingStringPrefixLength(SparkSession,Metadata)",),
-    f"{_DELTA}.actions.Metadata": (
+    f"{_DELTA}.stats.StatsCollectionUtils$": (
+        "getDataSkippingStringPrefixLength(SparkSession,Metadata)",
+    ),  # transaction
+    f"{_DELTA}.actions.Metadata": (  # transaction
         "<init>(String,String,String,Format,String,Seq,Map,Option)",
         "id()",
         "name()",
@@ -61,40 +66,40 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "configuration()",
         "createdTime()",
     ),
-    f"{_DELTA}.actions.SetTransaction": ("<init>(String,long,Option)",),
-    f"{_DELTA}.actions.AddFile": ("getFileSize()",),
-    f"{_DELTA}.commands.cdc.CDCReader$": (
+    f"{_DELTA}.actions.SetTransaction": ("<init>(String,long,Option)",),  # transaction
+    f"{_DELTA}.actions.AddFile": ("getFileSize()",),  # transaction
+    f"{_DELTA}.commands.cdc.CDCReader$": (  # row_images
         "changesToBatchDF(DeltaLog,long,long,SparkSession,Option,Option,boolean,Option)",
     ),
-    f"{_SQL}.execution.metric.SQLMetrics$": ("createMetric(SparkContext,String)",),
-    f"{_SQL}.execution.metric.SQLMetric": ("set(long)",),
-    f"{_SQL}.classic.SparkSession": (
+    f"{_SQL}.execution.metric.SQLMetrics$": ("createMetric(SparkContext,String)",),  # metrics
+    f"{_SQL}.execution.metric.SQLMetric": ("set(long)",),  # metrics
+    f"{_SQL}.classic.SparkSession": (  # active_session, hadoop, transaction
         "getActiveSession()",
         "setActiveSession(SparkSession)",
         "clearActiveSession()",
         "sessionState()",
     ),
-    f"{_SQL}.classic.Dataset": (
+    f"{_SQL}.classic.Dataset": (  # analyzed_plan, file_index, java_frames, text_schema
         "ofRows(SparkSession,LogicalPlan)",
         "queryExecution()",
         "as(Encoder)",
     ),
-    f"{_SQL}.execution.QueryExecution": ("analyzed()",),
-    f"{_SQL}.internal.SessionState": (
+    f"{_SQL}.execution.QueryExecution": ("analyzed()",),  # analyzed_plan, file_index, java_frames
+    f"{_SQL}.internal.SessionState": (  # hadoop, transaction
         "newHadoopConf()",
         "conf()",
     ),
     "org.apache.spark.SparkContext": ("cancelJobGroupAndFutureJobs(String)",),
-    "org.apache.spark.api.python.PythonUtils": ("toScalaMap(Map)",),
-    f"{_SQL}.catalyst.expressions.Literal": ("TrueLiteral()",),
-    f"{_SQL}.catalyst.plans.logical.Filter": ("condition()",),
-    "org.apache.spark.util.Utils": ("classIsLoadable(String)",),
-    f"{_SQL}.execution.datasources.LogicalRelation": ("relation()",),
-    f"{_SQL}.execution.datasources.HadoopFsRelation": ("location()",),
-    f"{_SQL}.execution.datasources.FileIndex": ("inputFiles()",),
-    f"{_SQL}.execution.datasources.v2.DataSourceV2Relation": ("table()",),
-    f"{_SQL}.execution.datasources.v2.FileTable": ("fileIndex()",),
-    f"{_SQL}.classic.DataFrameReader": (
+    "org.apache.spark.api.python.PythonUtils": ("toScalaMap(Map)",),  # jvm
+    f"{_SQL}.catalyst.expressions.Literal": ("TrueLiteral()",),  # transaction
+    f"{_SQL}.catalyst.plans.logical.Filter": ("condition()",),  # analyzed_plan
+    "org.apache.spark.util.Utils": ("classIsLoadable(String)",),  # class_path
+    f"{_SQL}.execution.datasources.LogicalRelation": ("relation()",),  # file_index
+    f"{_SQL}.execution.datasources.HadoopFsRelation": ("location()",),  # file_index
+    f"{_SQL}.execution.datasources.FileIndex": ("inputFiles()",),  # file_index
+    f"{_SQL}.execution.datasources.v2.DataSourceV2Relation": ("table()",),  # file_index
+    f"{_SQL}.execution.datasources.v2.FileTable": ("fileIndex()",),  # file_index
+    f"{_SQL}.classic.DataFrameReader": (  # text_schema
         "csv(Dataset)",
         "json(Dataset)",
     ),
