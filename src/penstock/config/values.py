@@ -85,10 +85,7 @@ def condition(value: Any) -> str:
 
 
 def conditions(value: Any) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError("must be a condition in SQL or a list of them")
-    return tuple(items)
+    return _texts(value, "must be a condition in SQL or a list of them")
 
 
 def statements(value: Any) -> str:
@@ -135,10 +132,7 @@ def column(value: Any) -> str:
 
 
 def columns(value: Any) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError("must be a column's name or a list of them")
-    return tuple(items)
+    return _texts(value, "must be a column's name or a list of them")
 
 
 def columns_in_text(value: Any) -> tuple[str, ...]:
@@ -157,16 +151,21 @@ def key_columns(value: Any) -> tuple[str, ...]:
 
 def names(value: Any) -> tuple[str, ...]:
     """One or more names."""
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)) or not items or not all(isinstance(i, str) and i.strip() for i in items):
-        raise ValueError("must be a name or a list of names")
-    return tuple(items)
+    found = _texts(value, wrong := "must be a name or a list of names")
+    if not found:
+        raise ValueError(wrong)
+    return found
 
 
 def strings(value: Any) -> tuple[str, ...]:
+    return _texts(value, "must be a string or a list of strings")
+
+
+def _texts(value: Any, wrong: str) -> tuple[str, ...]:
+    """One string or a list of strings, none of them blank."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) and item.strip() for item in items):
-        raise ValueError("must be a string or a list of strings")
+        raise ValueError(wrong)
     return tuple(items)
 
 
