@@ -1,6 +1,6 @@
 """The private classes of Spark and Delta that penstock calls, with the signatures that the calls rely on.
 
-The same in pyspark 4.0.1 to 4.2.0 with delta-spark 4.4.0. A constructor is `<init>`; types have their short names.
+The same in pyspark 4.1.0 to 4.2.0 with delta-spark 4.4.0. A constructor is `<init>`; types have their short names.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "<init>(SaveMode,Option,Option,Option,Option,Option,Option,Option,Option)",
     ),  # transaction, as all DeltaOperations
     f"{_DELTA}.DeltaOperations$Merge$": ("apply(Option,Seq,Seq,Seq)",),
+    f"{_DELTA}.DeltaOperations$ManualUpdate$": (),
     f"{_DELTA}.commands.DeletionVectorBitmapGenerator$": (
         "buildRowIndexSetsForFilesMatchingCondition(SparkSession,OptimisticTransaction,boolean,Dataset,Seq,Expression,Option,Option)",  # transaction
     ),
@@ -104,4 +105,8 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "json(Dataset)",
     ),
     "io.delta.package$": ("VERSION()",),
+    "org.codehaus.janino.SimpleCompiler": (
+        "cook(String)",
+        "getClassLoader()",
+    ),
 }
