@@ -21,7 +21,7 @@ from penstock.delta.layout import Layout
 from penstock.errors import CommitConflict, PenstockError, StatementError
 from penstock.lake.folder import LakeFolder
 from penstock.protocol.job import Contract, Job
-from penstock.protocol.plan import InvalidPlan
+from penstock.protocol.plan import InvalidPlan, StartOver
 from penstock.protocol.run import run_job
 from penstock.protocol.state import State
 from penstock.secrets import logger
@@ -30,6 +30,8 @@ from penstock.sql.names import Name
 from penstock.steps import Step, no_step
 
 log = logger("penstock.changes")
+
+_COLUMNS_CHANGED = StartOver("the table's columns were changed to fit the model")
 
 
 def merge_changes(
@@ -126,18 +128,19 @@ class ChangeJob(Job[ChangePlan]):
     def plan(self, number: int, state: State, *, replace: bool) -> ChangePlan | None:
         return self._planner.plan(number, state, self._way, replace=replace)
 
-    def prepare(self, plan: ChangePlan, state: State) -> ChangePlan | None:
+    def prepare(self, plan: ChangePlan, state: State) -> ChangePlan | StartOver:
         if plan.is_empty:
             return plan
         try:
-            return plan if self._prepare(plan, state) else None
+            return plan if self._prepare(plan, state) else _COLUMNS_CHANGED
         except PenstockError as error:
             if plan.replace:
                 raise self._explained(error, plan) from error
-            log.info("%s is planned again: %s", self.name, self._why_given_up(error, plan))
-            return None
+            reason = self._why_invalid(error, plan)
+            log.info("%s is planned again: %s", self.name, reason)
+            return StartOver(reason)
 
-    def run(self, plan: ChangePlan, state: State) -> InvalidPlan | None:
+    def run(self, plan: ChangePlan, state: State) -> InvalidPlan | StartOver | None:
         if (plan.replace or plan.whole) and plan.model != self.query.digest:
             # An earlier run left it. It would record the table as built by the new SQL.
             self._sources.forget()
@@ -150,10 +153,10 @@ class ChangeJob(Job[ChangePlan]):
             with self.spark.tagged(run.note):
                 prepared = self._prepare(plan, state)
                 if prepared is None:
-                    raise CommitConflict("the table's columns were changed to fit the model")
+                    return _COLUMNS_CHANGED
                 run.write(prepared)
         except PenstockError as error:
-            return InvalidPlan(self._why_given_up(error, plan))
+            return InvalidPlan(self._why_invalid(error, plan))
         finally:
             self.close()
         self.step("committed")
@@ -186,8 +189,8 @@ class ChangeJob(Job[ChangePlan]):
 
     # Failures
 
-    def _why_given_up(self, error: PenstockError, plan: ChangePlan) -> str:
-        """Why the plan is given up, if another plan may succeed; else the error is raised, explained."""
+    def _why_invalid(self, error: PenstockError, plan: ChangePlan) -> str:
+        """The reason to cancel the plan, if another plan may succeed. If none can, raises the error, explained."""
         if isinstance(error, StatementError) and error.is_conflict:
             raise CommitConflict(str(error)) from error
         if isinstance(error, StatementError) and error.is_cancelled:

@@ -27,7 +27,7 @@ from penstock.files.validity import changed_files, unlike_config
 from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import digest
 from penstock.protocol.job import Contract, Job, Running
-from penstock.protocol.plan import InvalidPlan, new_ledger
+from penstock.protocol.plan import InvalidPlan, StartOver, new_ledger
 from penstock.protocol.run import run_job
 from penstock.protocol.schema import adapt
 from penstock.protocol.state import State
@@ -174,7 +174,7 @@ class FileJob(Job[FilePlan]):
             return None
         return self._planned(number, state, pa.concat_tables([files, aside]), creates=creates)
 
-    def prepare(self, plan: FilePlan, state: State) -> FilePlan | None:
+    def prepare(self, plan: FilePlan, state: State) -> FilePlan | StartOver:
         if plan.replace and plan.read.num_rows == 0:
             return plan
         while plan.read.num_rows:
@@ -184,7 +184,7 @@ class FileJob(Job[FilePlan]):
                 plan = self._quarantined(plan, error)
                 continue
             if self._fit_table(reading, state):
-                return None
+                return StartOver("the table's columns were changed to fit the model")
             self._warn_of_values(reading)
             return plan
         return replace(plan, schema=self._ledger.schema, format=self._ledger.format)

@@ -13,7 +13,7 @@ from penstock.delta.layout import Layout
 from penstock.delta.table import MARK, Column
 from penstock.lake.folder import LakeFolder
 from penstock.protocol.journal import Journal, P
-from penstock.protocol.plan import InvalidPlan, properties_of
+from penstock.protocol.plan import InvalidPlan, StartOver, properties_of
 from penstock.protocol.report import Report
 from penstock.protocol.state import State
 from penstock.protocol.warnings import once
@@ -85,7 +85,10 @@ class Job(ABC, Generic[P]):
 
     @abstractmethod
     def catch_up(self, state: State, *, replace: bool) -> None:
-        """Take in what was committed since the last time: report it, and tidy up. No run depends on this."""
+        """Read the commits since the last time: into the ledger, which the next plan is compared with, and the report.
+
+        The ledger is tidied here too. No run depends on the tidying or on the report.
+        """
 
     @abstractmethod
     def plan(self, number: int, state: State, *, replace: bool) -> P | None:
@@ -94,17 +97,17 @@ class Job(ABC, Generic[P]):
         With `replace`, and where the table has no mark, it is a replace plan.
         """
 
-    def prepare(self, plan: P, state: State) -> P | None:
+    def prepare(self, plan: P, state: State) -> P | StartOver:
         """Have Spark look at the query, before the plan is written: an error leaves nothing behind.
 
-        The contract is checked, and the table is made to fit the query's columns. None if the table was changed for
-        that: the protocol reads its state and plans again.
+        The contract is checked, and the table is made to fit the query's columns. StartOver if the table was changed
+        for that, or if another plan is needed: the protocol reads the state and plans again.
         """
         return plan
 
     @abstractmethod
-    def run(self, plan: P, state: State) -> InvalidPlan | None:
-        """Write the data and the plan's number in one commit; or say why this plan can never run.
+    def run(self, plan: P, state: State) -> InvalidPlan | StartOver | None:
+        """Write the data and the plan's number in one commit; or say why this plan can never run, or not on this state.
 
         CommitConflict where another writer was first.
         """

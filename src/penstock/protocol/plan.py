@@ -40,6 +40,14 @@ class InvalidPlan:
     """For people: it stays in the table's history."""
 
 
+@dataclass(frozen=True)
+class StartOver:
+    """The plan did not run, and nothing is wrong with it: read the table's state again and continue from there."""
+
+    reason: str
+    """For people; such as that the table's columns were changed to fit the plan's query."""
+
+
 def new_ledger() -> str:
     """The identity of a table's life, drawn by the plan that creates the table."""
     return str(uuid.uuid4())

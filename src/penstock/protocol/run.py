@@ -4,7 +4,8 @@ A plan is written, put-if-absent, before its data. The commit of the data carrie
 transaction mark. So the table's log says what is committed: a plan with a higher number is unfinished, and the next run
 runs it as it stands. Nothing that matters happens after the commit.
 
-After a commit conflict: `_Progress.wait`; single statements: `spark/retry.py`.
+After a commit conflict, a run waits and continues from the table's new state (`_Progress.wait`). A statement outside of
+this protocol runs again (`spark/retry.py`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Generic
 from penstock.errors import CommitConflict, PenstockError, StatementError
 from penstock.protocol.job import Job
 from penstock.protocol.journal import P
-from penstock.protocol.plan import InvalidPlan
+from penstock.protocol.plan import InvalidPlan, StartOver
 
 _CONFLICTS_IN_A_ROW = 60
 _CANCELLED_PLANS = 5
+_STARTS_IN_A_ROW = 60
 
 
 def run_job(job: Job[P], *, replace: bool = False) -> None:
@@ -49,6 +51,8 @@ class _Progress(Generic[P]):
         self._conflicts = 0
         """How many times in a row another writer was first."""
         self._cancelled = 0
+        self._starts = 0
+        """How many times in a row a plan had to start over, without a commit in between."""
 
     def unfinished(self) -> P | None:
         """The plan that an earlier run, or another one, has written and not committed. A refresh runs only its own."""
@@ -72,30 +76,39 @@ class _Progress(Generic[P]):
         return plan
 
     def _planned(self) -> P | None:
-        for _ in range(_CONFLICTS_IN_A_ROW):
+        while True:
             state, refresh = self._state, self._refresh
             self._job.catch_up(state, replace=refresh)
             plan = self._job.plan(self._journal.next_number(state, refresh=refresh), state, replace=refresh)
-            prepared = None if plan is None else self._job.prepare(plan, state)
-            if plan is None or prepared is not None:
+            if plan is None:
+                return None
+            prepared = self._job.prepare(plan, state)
+            if not isinstance(prepared, StartOver):
                 return prepared
-            # The table's columns were changed to fit the query: this is another version of it.
+            self._start_over(prepared)
             self._state = self._journal.state(check=not refresh)
-        raise PenstockError(
-            f"The table's columns were changed {_CONFLICTS_IN_A_ROW} times and still do not fit the model",
-            where=self._journal.location,
-            fix="Another run may change them back: run one version of the model at a time.",
-        )
+
+    def _start_over(self, over: StartOver) -> None:
+        """Count how often the run starts over; an error if it does not end."""
+        self._starts += 1
+        if self._starts >= _STARTS_IN_A_ROW:
+            raise PenstockError(
+                f"The next plan was made {self._starts} times and could not run, the last time because {over.reason}",
+                where=self._journal.location,
+                fix="Another run may change the table back: run one version of the model at a time.",
+            )
 
     def commit(self, plan: P) -> None:
         """Write the data and commit it with the plan's number; or cancel a plan that can never run."""
-        invalid = self._run(plan)
-        if invalid is not None:
-            self._cancel(plan, invalid)
+        outcome = self._run(plan)
+        if isinstance(outcome, InvalidPlan):
+            self._cancel(plan, outcome)
+        elif isinstance(outcome, StartOver):
+            self._start_over(outcome)
         elif plan.replace:
             self._journal.write_again(plan)
 
-    def _run(self, plan: P) -> InvalidPlan | None:
+    def _run(self, plan: P) -> InvalidPlan | StartOver | None:
         try:
             return self._job.run(plan, self._state)
         except PenstockError as error:
@@ -121,7 +134,7 @@ class _Progress(Generic[P]):
         """Read what the log says now: where to continue, whatever has happened."""
         before, self._state = self._state, self._journal.state(check=not self._refresh)
         if self._state.mark != before.mark:
-            self._conflicts = 0
+            self._conflicts = self._starts = 0
         if self._refresh and plan is not None and plan.replace and self._state.generation >= plan.number:
             # The refresh is committed: by this run, or by a refresh that was planned later.
             self._refresh, self._state = False, self._journal.state()

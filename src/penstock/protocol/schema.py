@@ -1,4 +1,8 @@
-"""`on_schema_change`: changes a table's columns so that the columns of its model's query fit. All pipelines use it."""
+"""`on_schema_change`: makes a table fit the columns of its model's query.
+
+Changes and windows call `fit` before a plan is written, and again for a plan that another run left. Files call `adapt`
+under `sync_all_columns` only: under the other policies Delta adds a batch's new columns in the commit of the batch.
+"""
 
 from __future__ import annotations
 

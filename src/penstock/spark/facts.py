@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _CALLED = re.compile(r"\s*(?:[\w`]+\s*\.\s*)*`?(\w+)`?\s*\(")
-_WITHIN_GROUP = re.compile(r"\bwithin\s+group\b", re.IGNORECASE)
 
 # Expressions that depend on when, where or for whom they run. Spark calls most of them deterministic, because they are
 # constants within one query.
@@ -45,6 +44,8 @@ _SCRIPTS = {
     "ArrowEvalPython",
     "BatchEvalPython",
 }
+# The second one has an order of its own: WITHIN GROUP (ORDER BY …).
+_AGGREGATES = ("aggregate", "ordered aggregate")
 # Aggregates of which Spark says that they depend on the order of the rows.
 _ORDERED = {
     "AnyValue", "First", "Last", "CollectList", "CollectSet", "ListAgg", "MaxBy", "MinBy", "Mode", "ApproxTopK",
@@ -140,7 +141,7 @@ def of_nodes(nodes: list[Node]) -> Facts:
     operators = Counter(f"{node.name} {node.more}".strip() for node in nodes if node.kind == "operator")
     return Facts(
         inputs=tuple(dict.fromkeys(_inputs(nodes))),
-        aggregates=_calls(node for node in nodes if node.kind == "aggregate"),
+        aggregates=_calls(node for node in nodes if node.kind in _AGGREGATES),
         windows=_calls(node for node in nodes if node.kind == "window"),
         generators=_calls(node for node in nodes if node.kind == "generator"),
         unstable=_calls(node for node in nodes if _is_unstable(node)),
@@ -157,7 +158,7 @@ def _calls(nodes: Iterator[Node]) -> tuple[Call, ...]:
 def _is_unstable(node: Node) -> bool:
     if node.kind in ("random", "user", "metadata") or node.type in _OF_THE_MOMENT:
         return True
-    if node.kind == "aggregate" and node.type in _THROWN:
+    if node.kind in _AGGREGATES and node.type in _THROWN:
         return True
     if node.kind == "operator":
         return node.name in _SCRIPTS
@@ -166,7 +167,7 @@ def _is_unstable(node: Node) -> bool:
 
 
 def _is_by_order(node: Node) -> bool:
-    return node.type in _ORDERED and node.more not in _SETTLING and not _WITHIN_GROUP.search(node.text)
+    return node.type in _ORDERED and node.more not in _SETTLING
 
 
 def _inputs(nodes: list[Node]) -> Iterator[Input]:

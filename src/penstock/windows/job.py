@@ -13,7 +13,7 @@ from penstock.delta.table import MARK, Table
 from penstock.errors import PenstockError
 from penstock.lake.folder import LakeFolder
 from penstock.protocol.job import Contract, Job, Running
-from penstock.protocol.plan import InvalidPlan, new_ledger
+from penstock.protocol.plan import InvalidPlan, StartOver, new_ledger
 from penstock.protocol.run import run_job
 from penstock.protocol.schema import fit
 from penstock.protocol.state import State
@@ -168,7 +168,7 @@ class WindowJob(Job[WindowPlan]):
             ledger=new_ledger() if created else state.ledger,
         )
 
-    def prepare(self, plan: WindowPlan, state: State) -> WindowPlan | None:
+    def prepare(self, plan: WindowPlan, state: State) -> WindowPlan | StartOver:
         window = self._window_of(plan)
         plan = replace(plan, schema=self._select.schema(window, plan.schema))
         if self._select.is_empty(window):
@@ -178,7 +178,9 @@ class WindowJob(Job[WindowPlan]):
             return plan
         assert state.table is not None
         self._fit(rows, state)
-        return plan if self.lake.columns(self.name) == state.table.columns else None
+        if self.lake.columns(self.name) != state.table.columns:
+            return StartOver("the table's columns were changed to fit the model")
+        return plan
 
     def run(self, plan: WindowPlan, state: State) -> InvalidPlan | None:
         window, note = self._window_of(plan), state.note(plan.number)

@@ -190,7 +190,8 @@ def test_a_run_without_changes_asks_nothing(c, monkeypatch):
     [
         ("collect_list(n)", True), ("sort_array(collect_list(n))", False), ("size(collect_set(n))", False),
         ("any_value(n)", True), ("listagg(name) within group (order by name)", False), ("max_by(n, name)", True),
-        ("max(n)", False),
+        ("max(n)", False), ("any_value(/* within group */ n)", True),
+        (f"listagg(concat({', '.join(['name'] * 60)})) within group (order by name)", False),
     ],
 )  # fmt: skip
 def test_aggregates_by_the_order_of_rows_are_told_when_the_table_is_built(c, aggregate, told):

@@ -19,7 +19,7 @@ from penstock.delta.table import MARK
 from penstock.errors import CommitConflict, StatementError
 from penstock.protocol import run as protocol
 from penstock.protocol.job import Job
-from penstock.protocol.plan import FORMAT, InvalidPlan, new_ledger, properties_of
+from penstock.protocol.plan import FORMAT, InvalidPlan, StartOver, new_ledger, properties_of
 from penstock.protocol.report import Report
 from penstock.protocol.run import run_job
 from penstock.protocol.state import State
@@ -48,8 +48,8 @@ class RowJob(Job[RowPlan]):
         super().__init__(connect(str(root)), Name("s", "t"), spark, Layout(), Report(), warn=lambda text: None)
         self.values = values
         self.calls: list[str] = []
-        self.before_run: Callable[[RowPlan], InvalidPlan | None] = lambda plan: None
-        self.prepared: Callable[[RowPlan], RowPlan | None] = lambda plan: plan
+        self.before_run: Callable[[RowPlan], InvalidPlan | StartOver | None] = lambda plan: None
+        self.prepared: Callable[[RowPlan], RowPlan | StartOver] = lambda plan: plan
 
     @property
     def rows(self) -> list[str]:
@@ -71,11 +71,11 @@ class RowJob(Job[RowPlan]):
         generation, ledger = (number, new_ledger()) if made else (state.generation, state.ledger)
         return RowPlan(number, generation, made, ledger, self.values[done])
 
-    def prepare(self, plan: RowPlan, state: State) -> RowPlan | None:
+    def prepare(self, plan: RowPlan, state: State) -> RowPlan | StartOver:
         self.calls.append("prepare")
         return self.prepared(plan)
 
-    def run(self, plan: RowPlan, state: State) -> InvalidPlan | None:
+    def run(self, plan: RowPlan, state: State) -> InvalidPlan | StartOver | None:
         self.calls.append("run")
         invalid = self.before_run(plan)
         if invalid is not None:
@@ -147,7 +147,7 @@ def test_an_error_while_a_plan_is_prepared_leaves_no_plan(job: RowJob) -> None:
 
 
 def test_a_table_that_was_fitted_is_planned_again(job: RowJob) -> None:
-    fitted = iter([None, None])
+    fitted = iter([StartOver("its columns were changed")] * 2)
     job.prepared = lambda plan: next(fitted, plan)
     run_job(job)
     assert job.rows == ["a", "b"]
@@ -155,8 +155,21 @@ def test_a_table_that_was_fitted_is_planned_again(job: RowJob) -> None:
 
 
 def test_a_table_that_never_fits_is_an_error(job: RowJob) -> None:
-    job.prepared = lambda plan: None
-    with pytest.raises(PenstockError, match="columns were changed 60 times"):
+    job.prepared = lambda plan: StartOver("its columns were changed")
+    with pytest.raises(PenstockError, match=r"60 times .* because its columns were changed"):
+        run_job(job)
+
+
+def test_a_written_plan_that_starts_over_runs_on_the_new_state(job: RowJob) -> None:
+    job.before_run = once(lambda plan: StartOver("its columns were changed"))
+    run_job(job)
+    assert job.rows == ["a", "b"]
+    assert job.calls[:6] == ["catch up", "plan", "prepare", "run", "run", "catch up"]
+
+
+def test_a_written_plan_that_starts_over_for_ever_is_an_error(job: RowJob) -> None:
+    job.before_run = lambda plan: StartOver("its columns were changed")
+    with pytest.raises(PenstockError, match=r"60 times .* because its columns were changed"):
         run_job(job)
 
 

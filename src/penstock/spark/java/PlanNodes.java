@@ -81,7 +81,8 @@ public class PlanNodes {
     String text = text(node);
     if (node instanceof AggregateExpression) {
       AggregateFunction function = ((AggregateExpression) node).aggregateFunction();
-      put(out, "aggregate", function, function.prettyName(), text, parent);
+      boolean ordered = Boolean.TRUE.equals(asked(function, "orderingFilled"));
+      put(out, ordered ? "ordered aggregate" : "aggregate", function, function.prettyName(), text, parent);
     } else if (node instanceof WindowExpression) {
       put(out, "window", ((WindowExpression) node).windowFunction(), "", text, parent);
     } else if (node instanceof Generator) {
@@ -130,7 +131,7 @@ public class PlanNodes {
     return start >= 0 && start < stop ? all.substring(start, stop) : "";
   }
 
-  /** What a method without parameters answers; null where there is none. Delta's classes are not known here. */
+  /** The result of a method without parameters; null if there is none. Delta's classes are not known here. */
   private static Object asked(Object object, String method) {
     try {
       Method found = object.getClass().getMethod(method, new Class[0]);
