@@ -24,6 +24,7 @@ from penstock.protocol.job import Contract, Job
 from penstock.protocol.plan import InvalidPlan, StartOver
 from penstock.protocol.run import run_job
 from penstock.protocol.state import State
+from penstock.protocol.target import replaces
 from penstock.secrets import logger
 from penstock.spark.backend import Backend
 from penstock.sql.names import Name
@@ -53,20 +54,13 @@ def merge_changes(
     Each version range is one atomic commit. `on_range` is called after each, `contract` with the model's query before
     its rows are written.
     """
-    lake.check_writable()
-    found = lake.find(name)
-    if found is not None and found.kind == "files":
-        raise PenstockError(
-            f"{name} is a relation over files elsewhere, and cannot be a table",
-            where=found.location,
-            fix="Give the model another name.",
-        )
+    anew = replaces(lake, name, full_refresh=full_refresh)
     layout = table or Layout()
     job = ChangeJob(
         lake, name, source, select, runner, layout, on_range=on_range, warn=warn, contract=contract, step=step
     )
     try:
-        run_job(job, replace=full_refresh or (found is not None and found.kind == "view"))
+        run_job(job, replace=anew)
     finally:
         job.close()
     return job.report

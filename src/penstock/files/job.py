@@ -31,6 +31,7 @@ from penstock.protocol.plan import InvalidPlan, StartOver, new_ledger
 from penstock.protocol.run import run_job
 from penstock.protocol.schema import adapt
 from penstock.protocol.state import State
+from penstock.protocol.target import replaces
 from penstock.secrets import logger
 from penstock.spark.backend import Backend
 from penstock.sql.names import Name
@@ -60,10 +61,7 @@ def ingest(
     Each batch is one commit. `contract` is called with the SELECT over a batch before anything of the batch is written.
     `max_batches` ends the run earlier; the next run continues from there.
     """
-    lake.check_writable()
-    found = lake.find(name)
-    if found is not None and found.kind == "files":
-        raise PenstockError(f"{name} is a link to files elsewhere, so it can't become a table", where=found.location)
+    anew = replaces(lake, name, full_refresh=full_refresh)
     job = FileJob(
         lake,
         name,
@@ -79,7 +77,7 @@ def ingest(
         step=step,
     )
     try:
-        run_job(job, replace=full_refresh or (found is not None and found.kind == "view"))
+        run_job(job, replace=anew)
     finally:
         job.close()
     return job.report

@@ -50,11 +50,15 @@ class Application:
             return self._interpreting
 
 
-_applications: weakref.WeakKeyDictionary[SparkContext, Application] = weakref.WeakKeyDictionary()
+_current: tuple[weakref.ref[SparkContext], Application] | None = None
+"""The application of the one Spark context that a process can have at a time. The next context gets a new one."""
 _lock = threading.Lock()
 
 
 def application_of(spark: SparkSession) -> Application:
-    """The application of a session; it is forgotten with its Spark context."""
+    """The application of a session."""
+    global _current
     with _lock:
-        return _applications.setdefault(spark.sparkContext, Application())
+        if _current is None or _current[0]() is not spark.sparkContext:
+            _current = (weakref.ref(spark.sparkContext), Application())
+        return _current[1]

@@ -11,6 +11,7 @@ from penstock.delta.table import Table
 from penstock.errors import PenstockError
 from penstock.protocol.journal import Journal
 from penstock.protocol.state import State
+from penstock.protocol.target import replaces
 from penstock.protocol.warnings import once
 from penstock.secrets import logger
 from penstock.steps import Step, no_step
@@ -86,8 +87,7 @@ class WindowRun:
         """Windows that were found without rows, before the table was created."""
         self._whole = span(request.windows)
         journal: Journal[WindowPlan] = Journal(target.location, target.lake.storage_options)
-        found = target.lake.find(target.name)
-        self._refresh = request.full_refresh or (found is not None and found.kind == "view")
+        self._refresh = replaces(target.lake, target.name, full_refresh=request.full_refresh)
         """Whether the next window replaces the table."""
         ledger, state = WindowLedger(journal), journal.state(check=not self._refresh)
         known = Known() if self._refresh else ledger.read(state)
