@@ -153,9 +153,8 @@ def test_a_table_that_delta_rs_only_reads_is_marked_by_spark(lake: Lake) -> None
     )
     lake.sql(f"delete from {SOURCE} where id = 1")
     table = lake.log_of(SOURCE)
-    from penstock.spark.internals.transaction import commit_marks
 
-    commit_marks(lake.runner, table, {MARK: 4, VOID: 3}, "penstock 4")
+    lake.runner.commit_marks(table, {MARK: 4, VOID: 3}, "penstock 4")
     lake.clone(SOURCE, TARGET)
     cloned = lake.log_of(TARGET)
     assert (cloned.mark, cloned.void) == (4, 3)

@@ -65,7 +65,7 @@ class TestLayout:
         assert clustered.properties["delta.logRetentionDuration"] == "interval 90 days"
         assert self._table(project, "kept").properties["delta.logRetentionDuration"] == "interval 90 days"
         assert self._table(project, "unclustered").clustering_columns == []
-        assert "is partitioned by ['day'], its config says `cluster_by` ['id']" in said
+        assert "is partitioned by ['day'], and its config says `cluster_by` ['id']" in said
         assert [commit["operation"] for commit in self._table(project, "featured").history()] == [
             "WRITE",
             "CREATE TABLE AS SELECT",
@@ -162,6 +162,6 @@ class TestLocation:
     def test_a_location_is_one_models(self, project, elsewhere):
         write_file(_incremental(location=str(elsewhere / "first")), "models", "intruder.sql")
         result = run_dbt(["run", "--select", "intruder"], expect_pass=False)[0]
-        assert "model.test.intruder and model.test.by_location have one `location`" in result.message
+        assert "model.test.intruder and model.test.by_location have the same `location`" in result.message
         count = project.run_sql(f"select count(*) from {project.test_schema}.by_location", fetch="one")
         assert count[0] == 2

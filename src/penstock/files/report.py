@@ -97,7 +97,7 @@ class FileReporter:
         self._warn = warn
 
     def committed(self, running: Running[FilePlan], state: State, left: int) -> None:
-        """Report a plan that was run, if it is in the table; `left` is how many batches are left."""
+        """Report a plan that was run, if it is in the table; `left` is how many batches come after it."""
         plan = running.plan
         if state.table is None or state.mark is None:
             return
@@ -119,7 +119,7 @@ class FileReporter:
         batch = Batch(
             number=plan.batch_id,
             place=place,
-            of=max(place, len(self._report.batches) + left),
+            of=place + left,
             files=plan.read.num_rows,
             bytes=pc.sum(plan.read["size"]).as_py() or 0,
             rows=metrics.rows_inserted,

@@ -36,7 +36,7 @@ public class Lacking extends RawLocalFileSystem {
 RUN = """
 import json, sys
 from penstock import PenstockError
-from penstock.lake.lake import connect
+from penstock.api import connect
 from tests.s3_server import serve
 
 root, settings = sys.argv[1], json.loads(sys.argv[2])
