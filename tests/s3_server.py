@@ -143,8 +143,8 @@ class S3:
         return {
             "endpoint": self.endpoint,
             "region": "us-east-1",
-            "access_key_id": "test",
-            "secret_access_key": "test",
+            "access_key_id": "loopback-key",
+            "secret_access_key": "loopback-secret",
             "allow_http": "true",
         }
 
