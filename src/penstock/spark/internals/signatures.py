@@ -40,22 +40,22 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "<init>(DeltaLog,SaveMode,DeltaOptions,Seq,Map,Dataset,Option,Option,boolean)",
         "write(OptimisticTransaction,SparkSession,Option,boolean)",
     ),
-    f"{_DELTA}.DeltaOperations$Write": (
+    f"{_DELTA}.DeltaOperations$Write": (  # transaction
         "<init>(SaveMode,Option,Option,Option,Option,Option,Option,Option,Option)",
-    ),  # transaction, as all DeltaOperations
-    f"{_DELTA}.DeltaOperations$Merge$": ("apply(Option,Seq,Seq,Seq)",),
-    f"{_DELTA}.DeltaOperations$ManualUpdate$": (),
-    f"{_DELTA}.commands.DeletionVectorBitmapGenerator$": (
-        "buildRowIndexSetsForFilesMatchingCondition(SparkSession,OptimisticTransaction,boolean,Dataset,Seq,Expression,Option,Option)",  # transaction
+    ),
+    f"{_DELTA}.DeltaOperations$Merge$": ("apply(Option,Seq,Seq,Seq)",),  # transaction
+    f"{_DELTA}.DeltaOperations$ManualUpdate$": (),  # transaction
+    f"{_DELTA}.commands.DeletionVectorBitmapGenerator$": (  # transaction
+        "buildRowIndexSetsForFilesMatchingCondition(SparkSession,OptimisticTransaction,boolean,Dataset,Seq,Expression,Option,Option)",
     ),
     f"{_DELTA}.commands.DMLWithDeletionVectorsHelper$": (  # transaction
         "generateCandidateFileMap(Path,Seq)",
         "findFilesWithMatchingRows(OptimisticTransaction,Map,Seq)",
         "processUnmodifiedData(SparkSession,Seq,Snapshot,int)",
     ),
-    f"{_DELTA}.stats.StatsCollectionUtils$": (
+    f"{_DELTA}.stats.StatsCollectionUtils$": (  # transaction
         "getDataSkippingStringPrefixLength(SparkSession,Metadata)",
-    ),  # transaction
+    ),
     f"{_DELTA}.actions.Metadata": (  # transaction
         "<init>(String,String,String,Format,String,Seq,Map,Option)",
         "id()",
@@ -104,8 +104,8 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "csv(Dataset)",
         "json(Dataset)",
     ),
-    "io.delta.package$": ("VERSION()",),
-    "org.codehaus.janino.SimpleCompiler": (
+    "io.delta.package$": ("VERSION()",),  # probe
+    "org.codehaus.janino.SimpleCompiler": (  # analyzed_plan
         "cook(String)",
         "getClassLoader()",
     ),
