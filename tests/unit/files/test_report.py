@@ -61,7 +61,7 @@ def test_a_committed_batch(reporter, report, said):
     assert report.skipped == 1
     assert report.quarantined == {"/in/c.json": "broken"}
     [batch] = report.batches
-    assert (batch.number, batch.place, batch.of, batch.files, batch.bytes, batch.rows) == (2, 1, 4, 1, 2, 10)
+    assert (batch.number, batch.place, batch.of, batch.files, batch.bytes, batch.rows) == (2, 1, 5, 1, 2, 10)
     assert said == ["/in/c.json can't be read and was left out: broken", batch]
     assert isinstance(batch, Batch)
 
