@@ -120,6 +120,8 @@ class Fault:
     status: int = 503
     times: int = 1
     code: str = "SlowDown"
+    after: int = 0
+    """How many requests pass before the first one that fails."""
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -166,14 +168,18 @@ class S3:
         status: int = 503,
         times: int = 1,
         code: str = "SlowDown",
+        after: int = 0,
         headers: dict[str, str] | None = None,
     ) -> None:
-        self.faults.append(Fault(method, when, status, times, code, headers or {}))
+        self.faults.append(Fault(method, when, status, times, code, after, headers or {}))
 
     def fault(self, method: str, when: str) -> Fault | None:
         with self.lock:
             for fault in self.faults:
                 if fault.method in (method, "*") and fault.when == when and fault.times > 0:
+                    if fault.after > 0:
+                        fault.after -= 1
+                        continue
                     fault.times -= 1
                     return fault
         return None

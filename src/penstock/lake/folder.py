@@ -92,10 +92,11 @@ class LakeFolder(Lookup):
             self._sweep(new.schema)
             if self.storage.has_folder(old_folder):
                 disk.rename_folder(join(self.root, old_folder), join(self.root, new_folder), step)
-        elif relation.kind == "view":
-            self.storage.move_folder(old_folder, new_folder)
         elif relation.link is None:
+            beside_view = self.kept_link(old)
             object_store.move_objects(self.storage, old_folder, new_folder, step)
+            if beside_view is not None:
+                self.link(new, beside_view)
         if relation.link is not None and self.kept_link(new) is None:
             self.link(new, relation.link)
             self._drop_folder(old, step)
@@ -117,6 +118,7 @@ class LakeFolder(Lookup):
         )
         view = View(query, kept, description, self._digests(self.mentioned(query) - {name}))
         self.create_schema(name.schema)
+        self._settle(name)
         self._keep_links(view)
         self.storage.write(f"{self._folder(name)}/{VIEW_FILE}", view.to_bytes())
         return view

@@ -80,17 +80,19 @@ class Lookup:
         """The relation with this name; None only if there is no such relation."""
         folder = self._folder(name)
         here = join(self.root, folder)
-        if (entry := self.storage.head(f"{folder}/{VIEW_FILE}")) is not None:
-            return Relation(name, "view", here, f"{entry.modified.timestamp()}-{entry.size}")
+        view = self.storage.head(f"{folder}/{VIEW_FILE}")
         link, kept = self.links.get(name), None
-        if link is None or is_uri(link.location):
+        # On a store, a marker hides a view too.
+        if not self.storage.local if view is not None else link is None or is_uri(link.location):
             kept = self._link_file(name)
         if kept is not None and object_store.is_marker(kept):
-            if link is None and not object_store.has_arrived(self.storage, kept):
+            if (link is None or view is not None) and not object_store.has_arrived(self.storage, kept):
                 return None
             if link is not None and object_store.removes(kept, normalize(link.location)):
                 return None
             kept = None
+        if view is not None:
+            return Relation(name, "view", here, f"{view.modified.timestamp()}-{view.size}")
         link = link or kept
         if link is not None and link.format != "delta":
             return Relation(name, "files", link.location, digest(link), link)

@@ -289,27 +289,6 @@ class Storage:
         except _FAILURES as error:
             raise self._failed("deleted", folder, error) from error
 
-    def move_folder(self, old: str, new: str) -> None:
-        """Rename a folder: atomic on a disk, object by object on an object store."""
-        if self.local:
-            try:
-                os.makedirs(os.path.dirname(os.path.join(self.root, new)), exist_ok=True)
-                os.rename(os.path.join(self.root, old), os.path.join(self.root, new))
-            except OSError as error:
-                raise self._failed("renamed", old, error) from error
-            return
-        try:
-            for entry in list(self.list(old)):
-                try:
-                    obstore.copy(self._store, self._key(entry.path), self._key(new + entry.path[len(old) :]))
-                except (StoreNotFound, FileNotFoundError):
-                    # An empty object `a/` that stands for a folder is listed as `a`; obstore can't address it.
-                    if entry.size:
-                        raise
-        except _FAILURES as error:
-            raise self._failed("renamed", old, error) from error
-        self.delete_folder(old)
-
     def _key(self, path: str) -> str:
         """The object's key in the opened store. An error if obstore would address another object by it."""
         key = "/".join(part for part in (self._prefix, path) if part)
