@@ -88,6 +88,9 @@ _UNRESOLVED_IN_MERGE = re.compile(
     r"\[INTERNAL_ERROR\] Cannot find main error class '(DELTA_MERGE_UNRESOLVED_EXPRESSION)'.*"
 )
 _LINE = re.compile(r"\(?\bline (\d+)(?:, pos(?:ition)?:? \d+)?")
+# Python workers of a cluster. PySpark names variables that have no effect in a process that runs already.
+_OTHER_PYTHON = re.compile(r"Python in worker has different version: (\S+?) than that in driver: (\S+?),")
+_NO_PYTHON = re.compile(r'Cannot run program "([^"]+)": (?:Exec failed, )?error[=:] ?\d+')
 # The stage, task and executor of a failed task do not help the author of the SQL.
 _TASK_HEAD = re.compile(r"Job aborted due to stage failure: .*?: (?=(?:[a-z][\w$]*\.)+[A-Z])", re.DOTALL)
 
@@ -105,6 +108,8 @@ def condition_of(error: BaseException) -> str | None:
 def from_spark(error: BaseException, sql: str | None = None) -> StatementError:
     """Spark's error as a StatementError: its condition, its text, and the SQL line that it names."""
     text = _plain(error)
+    if (python := _python_problem(str(error))) is not None:
+        return StatementError(python, condition="PYTHON_VERSION_MISMATCH", sql=sql)
     condition = condition_of(error)
     if condition == "TASK_WRITE_FAILED" and (cause := _cause(error)) is not None:
         # The cause names the file or the value; the message about the task does not.
@@ -116,6 +121,25 @@ def from_spark(error: BaseException, sql: str | None = None) -> StatementError:
         if 0 < number <= len(lines):
             text = f"{text}\n  line {number}: {lines[number - 1].strip()}"
     return StatementError(text, condition=condition, sql=sql)
+
+
+def _python_problem(text: str) -> str | None:
+    """What to do if an executor has no Python like this one; None for other errors."""
+    ours = ".".join(map(str, sys.version_info[:2]))
+    if found := _OTHER_PYTHON.search(text):
+        theirs = found.group(1)
+        return (
+            f"The executors run Python {theirs}, and dbt runs Python {found.group(2)}: Python models and functions need "
+            f"the same version on both. Set `spark.pyspark.python` in `session.spark_config`, or PYSPARK_PYTHON, to a "
+            f"Python {ours} that each executor has, or run dbt with Python {theirs}."
+        )
+    if (found := _NO_PYTHON.search(text)) and "python" in found.group(1).lower():
+        return (
+            f"An executor has no Python at {found.group(1)}: Python models and functions run there. Set "
+            f"`spark.pyspark.python` in `session.spark_config`, or PYSPARK_PYTHON, to the path of a Python {ours} with "
+            "pandas and pyarrow on the executors' machines."
+        )
+    return None
 
 
 def _cause(error: BaseException) -> str | None:

@@ -64,3 +64,31 @@ def test_conditions_are_found_in_messages(text: str, condition: str | None) -> N
 
 def test_what_where_and_what_to_do() -> None:
     assert str(PenstockError("It broke.", where="here", fix="Mend it.")) == "It broke (here). Mend it."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 in stage "
+        "1.0 (TID 4) (10.0.0.2 executor 1): org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different "
+        "version: 3.8 than that in driver: 3.11, PySpark cannot run with different minor versions.\n"
+        "Please check environment variables PYSPARK_PYTHON and PYSPARK_DRIVER_PYTHON are correctly set.",
+    ],
+)
+def test_executors_with_another_python(text: str) -> None:
+    told = str(from_spark(Exception(text)))
+    assert told.startswith("The executors run Python 3.8, and dbt runs Python 3.11: ")
+    assert "`spark.pyspark.python` in `session.spark_config`, or PYSPARK_PYTHON" in told
+    assert told.endswith("or run dbt with Python 3.8.")
+
+
+@pytest.mark.parametrize(
+    "reason", ["error=2, No such file or directory", "Exec failed, error: 2 (No such file or directory)"]
+)
+def test_executors_without_a_python(reason: str) -> None:
+    text = f'Lost task 0.0: java.io.IOException: Cannot run program "/home/ada/.venv/bin/python3": {reason}'
+    told = str(from_spark(Exception(text)))
+    assert told.startswith("An executor has no Python at /home/ada/.venv/bin/python3: ")
+    assert "`spark.pyspark.python`" in told
+    assert "no Python" not in str(from_spark(Exception(text.replace("/python3", "/sort"))))

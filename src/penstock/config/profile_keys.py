@@ -22,8 +22,36 @@ PROFILE = (
         (),
         default=1,
     ),
-    Key("session.master", "A Spark master.", values.text, (), default="local[*]"),
+    Key(
+        "session.master",
+        "A Spark master: this process (`local[*]`, `local[4]`) or a cluster (`spark://host:7077`, `yarn`, `k8s://…`). "
+        "[deploy.md](deploy.md) has a profile for each.",
+        values.text,
+        (),
+        default="local[*]",
+    ),
     Key("session.remote", "A Spark Connect server. Not supported yet: it is an error.", values.text, ()),
+    Key(
+        "session.driver_host",
+        "On a cluster: the name or address at which the executors reach this machine.",
+        values.text,
+        (),
+        unset="the address that Spark finds",
+    ),
+    Key(
+        "session.driver_bind_address",
+        "On a cluster: the address of this machine that the driver listens at, e.g. `0.0.0.0` in a container.",
+        values.text,
+        (),
+        unset="`session.driver_host`",
+    ),
+    Key(
+        "session.spark_home",
+        "The folder of an existing installation of Spark, of the same version as `pyspark`.",
+        values.path,
+        (),
+        unset="SPARK_HOME, else the Spark that pip installed",
+    ),
     Key(
         "session.fast_start",
         "Whether Spark starts with penstock's shortcuts ([performance.md](performance.md#starting-spark)); `false` "

@@ -13,6 +13,7 @@ from penstock.secrets import in_java_options, in_uri, redact, remember, remember
 from penstock.sql.quoting import PINNED
 
 _EXECUTORS_OPTIONS = re.compile(r"spark\.(?:executor|yarn\.am)\.(?:extra|default)JavaOptions")
+_NETWORK = ("driver_host", "driver_bind_address")
 _MEMORY = re.compile(r"^\d+[kmgt]b?$", re.IGNORECASE)
 
 
@@ -75,6 +76,17 @@ class SessionSettings:
     """Maven repositories to fetch Delta's jars from, before Maven Central."""
     fast_start: bool = True
     """Whether Spark starts with penstock's shortcuts."""
+    spark_home: str | None = None
+    """An existing installation of Spark; by default that of SPARK_HOME, else the one that pip installed."""
+    driver_host: str | None = None
+    """The address at which a cluster's executors reach the driver; by default the one that Spark finds."""
+    driver_bind_address: str | None = None
+    """The address that the driver listens at; by default `driver_host`."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this process's JVM is all of Spark. `local-cluster[…]` has executors of its own."""
+        return _is_local(self.spark_config.get("spark.master") or self.master)
 
     @classmethod
     def known(cls) -> list[str]:
@@ -103,7 +115,7 @@ class SessionSettings:
         fast = given.get("fast_start")
         if fast is not None and not isinstance(fast, bool):
             problems.append(f"`session.fast_start` must be true or false, not {_kind(fast)}")
-        for key in ("master", "remote"):
+        for key in ("master", "remote", "spark_home", "driver_host", "driver_bind_address"):
             value = given.get(key)
             if value is not None and not isinstance(value, str):
                 problems.append(f"`session.{key}` must be a string, not {_kind(value)}")
@@ -111,7 +123,7 @@ class SessionSettings:
                 problems.append(f"`session.{key}` holds credentials ({in_uri(value)}), which every log would show")
         if given.get("master") and given.get("remote"):
             problems.append("`session.master` and `session.remote` exclude each other")
-        return problems
+        return problems + _network_problems(given)
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any] | None) -> SessionSettings:
@@ -130,7 +142,28 @@ class SessionSettings:
             jars=tuple(given.get("jars") or ()),
             repositories=tuple(Repository.from_setting(item) for item in given.get("repositories") or ()),
             fast_start=given.get("fast_start") is not False,
+            **{key: given.get(key) or None for key in ("spark_home", *_NETWORK)},
         )
+
+
+def _is_local(master: Any) -> bool:
+    """Whether a master is this process.
+
+    >>> [_is_local(master) for master in (None, "local", "local[4]", "local-cluster[2,1,1024]", "yarn")]
+    [True, True, True, False, False]
+    """
+    return not master or master == "local" or str(master).startswith("local[")
+
+
+def _network_problems(given: Mapping[str, Any]) -> list[str]:
+    """Errors for the driver's addresses: a Spark in this process talks to nobody else."""
+    if not _is_local(given.get("master")):
+        return []
+    return [
+        f"`session.{key}` has an effect on a cluster only, and `session.master` names none: remove it, or set the master"
+        for key in _NETWORK
+        if given.get(key)
+    ]
 
 
 def _config_problems(config: Any) -> list[str]:

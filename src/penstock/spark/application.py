@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.spark.catalog import Catalog
 from penstock.spark.file_systems import Stores
+from penstock.spark.shared_disk import SharedDisks
 from penstock.spark.startup.first_statement import FirstStatement
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Application:
     def __init__(self) -> None:
         self.stores = Stores()
         """The stores that Spark is known to work on."""
+        self.disks = SharedDisks()
+        """The folders that all executors are known to see."""
         self.catalog = Catalog(self.stores)
         """The lake's names in Spark's in-memory catalog."""
         self.first_statement = FirstStatement()

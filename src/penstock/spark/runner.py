@@ -118,6 +118,7 @@ class Runner:
             return result
         with self.tagged(result.query_id), self.configured(conf or {}):
             if statement.changes_data:
+                self._application.disks.check(self.spark, self.lake.root)
                 result.frame = self._write(statement, result.query_id)
                 result.written = self._written(statement, result.query_id)
             else:
@@ -135,6 +136,7 @@ class Runner:
     def create_table(self, name: Name, query: str, layout: Layout, conf: Mapping[str, str]) -> None:
         """Create or replace a table by a query's rows, in one commit; `conf` holds for this statement alone."""
         self.lake.check_writable()
+        self._application.disks.check(self.spark, self.lake.root)
         query_id = str(uuid.uuid4())
         with self.tagged(query_id), self.configured(conf):
             self._create(
@@ -193,6 +195,7 @@ class Runner:
             return retrying(attempt)
 
     def _save(self, writer: DataFrameWriter, location: str) -> None:
+        self._application.disks.check(self.spark, self.lake.root)
         try:
             writer.save(self.spark_location(location))
         except Exception as error:
@@ -248,6 +251,7 @@ class Runner:
 
     def transaction(self, location: str, known: Table) -> Transaction:
         """A commit on exactly the version that the caller knows."""
+        self._application.disks.check(self.spark, self.lake.root)
         return Transaction(self, self.spark_location(location), known)
 
     def commit_marks(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.config.session_settings import SessionSettings
 from penstock.spark.internals import process
+from penstock.spark.partitions import cluster_partitions
 from penstock.spark.startup import end
 from penstock.spark.startup.start import start
 from penstock.sql.quoting import PINNED
@@ -26,6 +27,10 @@ def spark_session(settings: SessionSettings) -> SparkSession:
         context = process.running_context()
         first = start(settings) if context is None else process.first_session(context)
     session = first.newSession()
+    if not settings.is_local:
+        # Asked for by each session, because executors come and go.
+        for key, value in cluster_partitions(session.sparkContext).items():
+            session.conf.set(key, value)
     for key, value in settings.spark_config.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from penstock.config.session_settings import SessionSettings
+from penstock.spark.partitions import partitions
 from penstock.spark.startup.memory import driver_memory
 from penstock.sql.quoting import PINNED
 
@@ -18,17 +19,12 @@ def spark_configuration(
     """All settings that Spark starts with; those of the profile win. `java_options` are for a local JVM."""
     conf = _everywhere(settings, folder) | PINNED
     given = dict(settings.spark_config)
-    if is_local(settings):
+    if settings.is_local:
         options = [*java_options, given.pop(_JAVA_OPTIONS, "")]
         conf |= _local(folder, jars) | {_JAVA_OPTIONS: " ".join(option for option in options if option)}
     else:
-        conf["spark.jars"] = ",".join(jars)
+        conf |= _cluster(settings, [*jars, *filter(None, given.pop("spark.jars", "").split(","))])
     return conf | given
-
-
-def is_local(settings: SessionSettings) -> bool:
-    """Whether this process is all of Spark."""
-    return settings.master is None or settings.master.startswith("local")
 
 
 def _everywhere(settings: SessionSettings, folder: str) -> dict[str, str]:
@@ -68,9 +64,12 @@ def _local(folder: str, jars: Sequence[str]) -> dict[str, str]:
         "spark.local.dir": folder,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # By default Delta rebuilds a snapshot in 50 tasks and Spark shuffles in 200, which suits a cluster.
-        "spark.databricks.delta.snapshotPartitions": str(cores),
-        "spark.sql.shuffle.partitions": str(2 * cores),
-        # VACUUM lists in 10,000 tasks by default, which takes two minutes for a table with one file.
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * cores),
+        **partitions(cores),
     }
+
+
+def _cluster(settings: SessionSettings, jars: Sequence[str]) -> dict[str, str]:
+    """Settings of a cluster. The numbers of partitions follow its cores, which `partitions.py` asks for later."""
+    network = {"spark.driver.host": settings.driver_host, "spark.driver.bindAddress": settings.driver_bind_address}
+    # Executors fetch these jars from the driver.
+    return {"spark.jars": ",".join(jars)} | {key: value for key, value in network.items() if value}

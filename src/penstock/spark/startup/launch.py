@@ -55,13 +55,18 @@ class Launch:
         kept: Path,
         descriptors: tuple[int, ...] = (),
         made_of: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`descriptors` are open files that the JVM holds as well; `made_of` is the digest of the Java and jars it starts with."""
+        """`descriptors` are open files that the JVM holds as well; `made_of` is the digest of the Java and jars it starts with.
+
+        `environment` are variables for Spark's script and for the JVM that it starts.
+        """
         self._java, self._spark_home, self._folder, self._kept = java, spark_home, folder, kept
         self._made_of = made_of
         # Settings may be secret, and every user of the machine can read a command line.
         self._options_file, self._settings_file = Path(folder, "java.options"), Path(folder, "spark.properties")
         self._descriptors = descriptors
+        self._environment = dict(environment or {})
 
     def gateway(
         self, configuration: Mapping[str, str], given: Collection[str], said: IO[bytes], *, directly: bool
@@ -78,7 +83,7 @@ class Launch:
         try:
             gateway = jvm.gateway() if jvm else None
             if gateway is None:
-                with self._submit_arguments(configuration):
+                with self._submit_arguments(configuration), changed_environment(self._environment):
                     gateway = launch_gateway(  # type: ignore[no-untyped-call]
                         popen_kwargs={"stdout": said, "stderr": said, "pass_fds": self._descriptors}
                     )
@@ -141,8 +146,8 @@ class Launch:
     @contextmanager
     def _submit_arguments(self, configuration: Mapping[str, str]) -> Iterator[None]:
         """Pass settings to spark-submit in a file, with those of the user's PYSPARK_SUBMIT_ARGS."""
-        before = os.environ.get(_SUBMIT_ARGUMENTS)
-        arguments, theirs, files = _without_settings(shlex.split(before or "pyspark-shell"))
+        before = os.environ.get(_SUBMIT_ARGUMENTS) or "pyspark-shell"
+        arguments, theirs, files = _without_settings(shlex.split(before))
         given = {**configuration, **theirs}
         if _OPTIONS in given or _DEFAULT_OPTIONS in given:
             given[_OPTIONS] = self._write_options(given)
@@ -152,14 +157,8 @@ class Launch:
         text += "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in given.items())
         write_private(self._settings_file, text)
         ours = ["--properties-file", str(self._settings_file), *([] if files else ["--load-spark-defaults"])]
-        os.environ[_SUBMIT_ARGUMENTS] = shlex.join([*ours, *arguments])
-        try:
+        with changed_environment({_SUBMIT_ARGUMENTS: shlex.join([*ours, *arguments])}):
             yield
-        finally:
-            if before is None:
-                del os.environ[_SUBMIT_ARGUMENTS]
-            else:
-                os.environ[_SUBMIT_ARGUMENTS] = before
 
     def _spark(self) -> list[Any]:
         """Spark's folder and the time of its jars: Spark's script takes all jars that are there."""
@@ -212,6 +211,21 @@ class Jvm:
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
         gateway.proc = self._process
         return gateway
+
+
+@contextmanager
+def changed_environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of this process, for what starts inside."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _without_settings(arguments: list[str]) -> tuple[list[str], dict[str, str], list[str]]:

@@ -36,8 +36,8 @@ LOCAL_DISK = SHARED_DISK | {
 }
 """The settings that use both classes, if this process is all of Spark."""
 
-# Not `LocalFiles.java`: workers write files as well, and they have no jar of ours.
-_OF_A_CLUSTER = ("LocalLog.java",)
+# Executors may open the disk before they have fetched our jar, and YARN reads its own defaults.
+_NOT_ON_A_CLUSTER = ("LocalFiles.java", YARN_DEFAULTS)
 
 
 def local_disk_jar(
@@ -45,7 +45,7 @@ def local_disk_jar(
 ) -> str | None:
     """The path of the jar; it is made in `folder` if the cache can't be written. None, with a warning, if it can't be made.
 
-    For a cluster (not `local`) it holds `LocalLog` alone; without `fast`, it has no empty `yarn-default.xml`.
+    For a cluster (not `local`) it has neither `LocalFiles` nor the empty file; without `fast`, it has no empty `yarn-default.xml`.
     """
     if os.name != "posix":
         return None
@@ -53,7 +53,7 @@ def local_disk_jar(
     sources = {
         item.name: item.read_text()
         for item in ours
-        if (local or item.name in _OF_A_CLUSTER) and (fast or item.name != YARN_DEFAULTS)
+        if (local or item.name not in _NOT_ON_A_CLUSTER) and (fast or item.name != YARN_DEFAULTS)
     }
     name = f"local-disk-{digest(spark_home, jars, sources)}.jar"
     kept = _kept()

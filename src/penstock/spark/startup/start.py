@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,15 @@ from penstock.secrets import logger
 from penstock.spark.startup import end, temporary
 from penstock.spark.startup.archive import ClassArchive
 from penstock.spark.startup.checked import check_supported
+from penstock.spark.startup.cluster import driver_environment, wait_for_executors
 from penstock.spark.startup.compiler_flags import COMPILE_LATER
-from penstock.spark.startup.configuration import is_local, spark_configuration
+from penstock.spark.startup.configuration import spark_configuration
 from penstock.spark.startup.jars import delta_jars, given_jars
 from penstock.spark.startup.java import find_java, find_spark_home
 from penstock.spark.startup.launch import Launch, spark_conf
 from penstock.spark.startup.local_disk import LOCAL_DISK, SHARED_DISK, local_disk_jar
 from penstock.spark.startup.numpy_converter import spare_numpy
+from penstock.spark.startup.python import choose_python
 from penstock.spark.startup.quiet import silence_python
 
 if TYPE_CHECKING:
@@ -56,12 +57,13 @@ class _Start:
     """What a start needs, with the shortcuts and without them."""
 
     def __init__(self, settings: SessionSettings) -> None:
-        self._settings, self._local = settings, is_local(settings)
+        self._settings, self._local = settings, settings.is_local
         self.has_started = False
         """Whether a JVM did start; then a second try fails as the first."""
-        self._java, self._spark_home = find_java(), find_spark_home()
-        # Spark's Python workers run this Python, not the first `python3` in the path.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        self._java, self._spark_home = find_java(), find_spark_home(settings.spark_home)
+        if settings.spark_home:
+            os.environ["SPARK_HOME"] = self._spark_home  # for pyspark, which looks for Spark's script there
+        choose_python(settings)
         temporary.sweep()
         self._temporary = temporary.TemporaryFolder()
         self._jars = given_jars(settings.jars) or delta_jars(self._spark_home, self._java, settings.repositories)
@@ -81,11 +83,14 @@ class _Start:
             archive.path.with_suffix(".json"),
             self._temporary.descriptors,
             archive.made_of,
+            {} if self._local else driver_environment(configuration, self._temporary.path),
         )
         session = self._launched(launch, configuration, fast=fast)
         atexit.register(end.end, archive, local=self._local, fast=fast)
         try:
             check_supported(session, archive.made_of)
+            if not self._local:
+                wait_for_executors(session.sparkContext)
         except PenstockError:
             end.stop()
             raise
@@ -118,15 +123,21 @@ class _Start:
                     spare_numpy()
                 context = SparkContext(gateway=gateway, conf=spark_conf(configuration))
             except Exception as error:
-                raise _start_failed(said, error) from error
+                raise _start_failed(said, error, None if self._local else configuration["spark.master"]) from error
         return SparkSession(context)
 
 
-def _start_failed(said: Path, error: Exception) -> PenstockError:
+def _start_failed(said: Path, error: Exception, master: str | None) -> PenstockError:
     lines = [line for line in said.read_text(errors="replace").splitlines() if line.strip()]
     # The first line that names an exception is the reason; the frames below it are not.
     reason = next((line for line in lines if "Exception" in line or "Error" in line), None)
     text = reason or (lines[-1] if lines else str(error).splitlines()[0])
+    if master is not None:
+        return PenstockError(
+            f"Spark did not start on the cluster: {text.strip()}",
+            where=master,
+            fix="Check that the master runs, that this machine can reach it, and that its Spark has the version of pyspark.",
+        )
     return PenstockError(
         f"Spark did not start: {text.strip()}",
         fix="Spark needs Java 17 or 21 (`java -version`); check `session:` in the profile.",

@@ -40,10 +40,10 @@ def test_a_jar_that_cant_be_made_is_warned_about(
             True,
             ["penstock/LocalFiles.class", "penstock/LocalLog.class", "penstock/PlanNodes.class", "yarn-default.xml"],
         ),
-        (False, ["penstock/LocalLog.class"]),
+        (False, ["penstock/LocalLog.class", "penstock/PlanNodes.class"]),
     ],
 )
-def test_a_cluster_gets_the_class_of_the_log_alone(
+def test_a_cluster_gets_what_its_driver_uses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: bool, held: list[str]
 ) -> None:
     def compiled(work: str, *arguments: object) -> None:
