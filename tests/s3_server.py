@@ -1,23 +1,26 @@
-"""An S3 of the tests' own on loopback: enough of it for obstore and delta-rs, and faults that a test can set."""
+"""An S3 of the tests' own on loopback: enough of it for obstore, delta-rs and Hadoop, and faults that a test can set."""
 
 from __future__ import annotations
 
 import hashlib
 import html
+import io
 import os
 import re
 import socket
+import sys
 import threading
 import time
+import uuid
 from collections import Counter
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, quote, unquote
 from xml.sax.saxutils import escape
 
 BEFORE, AFTER = "before", "after"
@@ -29,10 +32,21 @@ class Stored:
 
     data: bytes
     modified: float
+    tag: str = ""
 
     @property
     def etag(self) -> str:
-        return f'"{hashlib.md5(self.data).hexdigest()}"'
+        return f'"{self.tag or hashlib.md5(self.data).hexdigest()}"'
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object as a listing shows it."""
+
+    key: str
+    size: int
+    modified: float
+    etag: str
 
 
 class Folder(MutableMapping[str, Stored]):
@@ -50,7 +64,8 @@ class Folder(MutableMapping[str, Stored]):
             raise KeyError(key)
         try:
             with open(path, "rb") as file:
-                return Stored(file.read(), os.fstat(file.fileno()).st_mtime)
+                status = os.fstat(file.fileno())
+                return Stored(file.read(), status.st_mtime, _tag(status))
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise KeyError(key) from None
 
@@ -95,6 +110,12 @@ class Folder(MutableMapping[str, Stored]):
             found += [key for key in keys if key.startswith(prefix)]
         return sorted(found)
 
+    def listed(self, key: str) -> Listed:
+        """An object as a listing shows it, without reading it."""
+        status = os.stat(self._path(key))
+        size = 0 if key.endswith("/") else status.st_size
+        return Listed(key, size, status.st_mtime, f'"{_tag(status)}"')
+
     def _path(self, key: str) -> str:
         return os.path.join(self._folder, key)
 
@@ -106,6 +127,10 @@ class Folder(MutableMapping[str, Stored]):
             except OSError:
                 return
             path = os.path.dirname(path)
+
+
+def _tag(status: os.stat_result) -> str:
+    return f"{status.st_mtime_ns:x}-{status.st_size:x}"
 
 
 @dataclass
@@ -138,6 +163,12 @@ class S3:
     page: int = 1000
     endpoint: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock)
+    uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    """The parts of each upload that is under way, by its id."""
+    heeds: bool = True
+    """Whether a put heeds `If-None-Match`."""
+    heeds_in_parts: bool = True
+    """Whether the completion of an upload in parts does."""
 
     @property
     def options(self) -> dict[str, str]:
@@ -156,6 +187,13 @@ class S3:
             if isinstance(self.objects, Folder):
                 return self.objects.below(prefix)
             return sorted(key for key in self.objects if key.startswith(prefix))
+
+    def listed(self, key: str) -> Listed:
+        with self.lock:
+            if isinstance(self.objects, Folder):
+                return self.objects.listed(key)
+            found = self.objects[key]
+            return Listed(key, len(found.data), found.modified, found.etag)
 
     def put(self, key: str, data: bytes = b"x", modified: float | None = None) -> None:
         with self.lock:
@@ -213,6 +251,12 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         pass
 
+    def handle_expect_100(self) -> bool:
+        """Answer at once: a client waits a second for it before it sends the body."""
+        answered = super().handle_expect_100()
+        self.wfile.flush()
+        return answered
+
     def do_GET(self) -> None:
         self._carry_out("GET")
 
@@ -229,7 +273,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._carry_out("DELETE")
 
     def _carry_out(self, method: str) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self._body()
         path, _, query = self.path.partition("?")
         _, _, rest = path.partition("/")
         bucket, _, key = rest.partition("/")
@@ -255,6 +299,17 @@ class _Handler(BaseHTTPRequestHandler):
         token = self.headers.get("x-amz-security-token")
         self.store.signed.append(f"{found[1]} {found[2]} {token}" if found else "anonymous")
 
+    def _body(self) -> bytes:
+        """The request's body, without the chunks that Amazon's client signs."""
+        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+            body = _without_chunks(self.rfile.readline, self.rfile.read)
+        else:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if "x-amz-decoded-content-length" not in self.headers:
+            return body
+        wrapped = io.BytesIO(body)
+        return _without_chunks(wrapped.readline, wrapped.read)
+
     def _answer(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
         if status == 0:
             self.close_connection = True
@@ -269,37 +324,56 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _list(self, asked: dict[str, str]) -> tuple[int, bytes]:
+        if "location" in asked:
+            return 200, _xml("<LocationConstraint></LocationConstraint>")
         prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
         after = max(asked.get("continuation-token", ""), asked.get("start-after", ""))
+        encode = quote if asked.get("encoding-type") == "url" else str
         keys = [key for key in self.store.keys(prefix) if key > after]
-        page, rest = keys[: self.store.page], keys[self.store.page :]
+        most = min(self.store.page, int(asked.get("max-keys") or self.store.page))
+        page, rest = keys[:most], keys[most:]
         parts, folders = [], set()
         for key in page:
             if delimiter and delimiter in key[len(prefix) :]:
                 folders.add(prefix + key[len(prefix) :].split(delimiter)[0] + delimiter)
                 continue
-            found = self.store.objects[key]
+            try:
+                found = self.store.listed(key)
+            except FileNotFoundError:
+                continue  # a test has removed the file
             moment = datetime.fromtimestamp(found.modified, timezone.utc).isoformat(timespec="milliseconds")
             parts.append(
-                f"<Contents><Key>{escape(key)}</Key><LastModified>{moment.replace('+00:00', 'Z')}</LastModified>"
-                f"<ETag>{escape(found.etag)}</ETag><Size>{len(found.data)}</Size></Contents>"
+                f"<Contents><Key>{escape(encode(key))}</Key><LastModified>{moment.replace('+00:00', 'Z')}</LastModified>"
+                f"<ETag>{escape(found.etag)}</ETag><Size>{found.size}</Size></Contents>"
             )
-        parts += [f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>" for name in sorted(folders)]
-        more = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if rest else ""
+        parts += [
+            f"<CommonPrefixes><Prefix>{escape(encode(name))}</Prefix></CommonPrefixes>" for name in sorted(folders)
+        ]
+        more = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if rest and page else ""
+        encoding = "<EncodingType>url</EncodingType>" if encode is quote else ""
         return 200, _xml(
-            f"<ListBucketResult><IsTruncated>{'true' if rest else 'false'}</IsTruncated>{more}{''.join(parts)}"
-            "</ListBucketResult>"
+            f"<ListBucketResult><Prefix>{escape(encode(prefix))}</Prefix><KeyCount>{len(page)}</KeyCount>{encoding}"
+            f"<IsTruncated>{'true' if rest else 'false'}</IsTruncated>{more}{''.join(parts)}</ListBucketResult>"
         )
 
     def _get(self, key: str, asked: dict[str, str], body: bytes) -> tuple[int, bytes, dict[str, str]]:
+        if not key:
+            return 200, b"", {}  # HEAD of the bucket
         found = self.store.objects.get(key)
         if found is None:
             return 404, _error("NoSuchKey"), {}
-        headers = {"Last-Modified": formatdate(int(found.modified), usegmt=True), "ETag": found.etag}
+        headers = {
+            "Last-Modified": formatdate(int(found.modified), usegmt=True),
+            "ETag": found.etag,
+            "Accept-Ranges": "bytes",
+        }
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
         if wanted is None:
+            # As HEAD, an answer without its body has the length of the body.
             return 200, found.data, headers
         first, last = int(wanted[1]), min(int(wanted[2] or len(found.data)), len(found.data) - 1)
+        if first >= len(found.data):
+            return 416, _error("InvalidRange"), {}
         return (
             206,
             found.data[first : last + 1],
@@ -310,30 +384,78 @@ class _Handler(BaseHTTPRequestHandler):
         return self._get(key, asked, body)
 
     def _put(self, key: str, asked: dict[str, str], body: bytes) -> tuple[int, bytes, dict[str, str]]:
-        if self.headers.get("If-None-Match") == "*" and key in self.store.objects:
-            return 412, _error("PreconditionFailed"), {}
         copied = self.headers.get("x-amz-copy-source")
         if copied is not None:
             found = self.store.objects.get(unquote(copied).lstrip("/").partition("/")[2])
             if found is None:
                 return 404, _error("NoSuchKey"), {}
             body = found.data
-        self.store.put(key, body)
-        etag = self.store.objects[key].etag
-        result = _xml(f"<CopyObjectResult><ETag>{escape(etag)}</ETag></CopyObjectResult>") if copied else b""
-        return 200, result, {"ETag": etag}
+            part = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("x-amz-copy-source-range") or "")
+            if part is not None:
+                body = body[int(part[1]) : int(part[2]) + 1]
+        if "uploadId" in asked:
+            if asked["uploadId"] not in self.store.uploads:
+                return 404, _error("NoSuchUpload"), {}
+            self.store.uploads[asked["uploadId"]][int(asked["partNumber"])] = body
+            etag, result = Stored(body, 0).etag, "CopyPartResult"
+        else:
+            if self.store.heeds and self._is_taken(key):
+                return 412, _error("PreconditionFailed"), {}
+            self.store.put(key, body)
+            etag, result = self.store.listed(key).etag, "CopyObjectResult"
+        moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        told = _xml(f"<{result}><LastModified>{moment}</LastModified><ETag>{escape(etag)}</ETag></{result}>")
+        return 200, told if copied else b"", {"ETag": etag}
+
+    def _is_taken(self, key: str) -> bool:
+        return self.headers.get("If-None-Match") == "*" and key in self.store.objects
 
     def _post(self, key: str, asked: dict[str, str], body: bytes) -> tuple[int, bytes]:
-        """DeleteObjects, the only POST that is known here."""
+        if "uploads" in asked:
+            upload = uuid.uuid4().hex
+            self.store.uploads[upload] = {}
+            return 200, _xml(
+                f"<InitiateMultipartUploadResult><Bucket>{self.store.bucket}</Bucket><Key>{escape(key)}</Key>"
+                f"<UploadId>{upload}</UploadId></InitiateMultipartUploadResult>"
+            )
+        if "uploadId" in asked:
+            return self._complete(key, asked["uploadId"])
         gone = [html.unescape(key) for key in re.findall(r"<Key>(.*?)</Key>", body.decode(), re.DOTALL)]
         for name in gone:
             self.store.objects.pop(name, None)
         deleted = "".join(f"<Deleted><Key>{escape(name)}</Key></Deleted>" for name in gone)
         return 200, _xml(f"<DeleteResult>{deleted}</DeleteResult>")
 
+    def _complete(self, key: str, upload: str) -> tuple[int, bytes]:
+        if upload not in self.store.uploads:
+            return 404, _error("NoSuchUpload")
+        if self.store.heeds_in_parts and self._is_taken(key):
+            return 412, _error("PreconditionFailed")
+        parts = self.store.uploads.pop(upload)
+        self.store.put(key, b"".join(parts[number] for number in sorted(parts)))
+        etag = self.store.listed(key).etag
+        return 200, _xml(
+            f"<CompleteMultipartUploadResult><Bucket>{self.store.bucket}</Bucket><Key>{escape(key)}</Key>"
+            f"<ETag>{escape(etag)}</ETag></CompleteMultipartUploadResult>"
+        )
+
     def _delete(self, key: str, asked: dict[str, str], body: bytes) -> tuple[int, bytes]:
-        self.store.objects.pop(key, None)
+        if "uploadId" in asked:
+            self.store.uploads.pop(asked["uploadId"], None)
+        else:
+            self.store.objects.pop(key, None)
         return 204, b""
+
+
+def _without_chunks(line: Callable[[], bytes], read: Callable[[int], bytes]) -> bytes:
+    """The content of a body in chunks, each of which begins with its size; what follows the last one is skipped."""
+    found = b""
+    while size := int(line().partition(b";")[0], 16):
+        found += read(size)
+        line()
+    while line().strip():
+        pass
+    return found
 
 
 def _xml(text: str) -> bytes:
@@ -342,3 +464,10 @@ def _xml(text: str) -> bytes:
 
 def _error(code: str) -> bytes:
     return _xml(f"<Error><Code>{code}</Code><Message>{code}</Message></Error>")
+
+
+if __name__ == "__main__":
+    with serve(sys.argv[1], Path(sys.argv[2])) as served:
+        print(served.endpoint, flush=True)
+        # Ends with the process that has started it.
+        sys.stdin.read()

@@ -188,7 +188,7 @@ def files_of(found: tuple[File, ...]) -> pa.Table:
 
 
 NO_READING: Any = SimpleNamespace(query="", made=[], warnings=[])
-NO_SPARK: Any = SimpleNamespace(commit_marks=None)
+NO_SPARK: Any = SimpleNamespace(commit_marks=None, check_commits=lambda location: None)
 
 
 class MemoryBatches:

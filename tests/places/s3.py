@@ -1,10 +1,11 @@
-"""An S3 on loopback: a server in this process, or versitygw where PENSTOCK_S3_SERVER names its binary."""
+"""An S3 on loopback: the tests' own server, or versitygw where PENSTOCK_S3_SERVER names its binary."""
 
 from __future__ import annotations
 
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,6 @@ from urllib.request import urlopen
 import pytest
 
 from tests.places.place import Store
-from tests.s3_server import serve
 
 _SECONDS_TO_START = 20
 _KEY = "test"
@@ -33,7 +33,7 @@ class S3(Store):
     @contextmanager
     def open(cls, folder: Path) -> Iterator[S3]:
         binary = os.environ.get("PENSTOCK_S3_SERVER")
-        server = _versitygw(binary, folder) if binary else _in_process(folder)
+        server = _versitygw(binary, folder) if binary else _own(folder)
         with server as endpoint:
             yield cls(folder, endpoint)
 
@@ -52,9 +52,19 @@ class S3(Store):
 
 
 @contextmanager
-def _in_process(folder: Path) -> Iterator[str]:
-    with serve(folder.name, folder) as server:
-        yield server.endpoint
+def _own(folder: Path) -> Iterator[str]:
+    """The tests' own server, in a process of its own: delta-rs's reader holds Python's lock while it waits for it."""
+    command = [sys.executable, "-m", "tests.s3_server", folder.name, str(folder)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.stdin.close()
+        process.wait(_SECONDS_TO_START)
 
 
 @contextmanager

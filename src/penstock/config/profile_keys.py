@@ -61,6 +61,14 @@ PROFILE = (
         default=True,
     ),
     Key(
+        "session.single_writer",
+        "Whether one process at a time writes to the lake. Then an S3 without conditional writes will do, which is an "
+        "error otherwise: two writers would lose commits.",
+        values.flag,
+        (),
+        default=False,
+    ),
+    Key(
         "session.memory",
         "The heap of the Spark driver, e.g. `4g`.",
         values.memory,

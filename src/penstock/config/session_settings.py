@@ -76,6 +76,8 @@ class SessionSettings:
     """Maven repositories to fetch Delta's jars from, before Maven Central."""
     fast_start: bool = True
     """Whether Spark starts with penstock's shortcuts."""
+    single_writer: bool = False
+    """Whether one process at a time writes, so that a store without conditional writes will do."""
     spark_home: str | None = None
     """An existing installation of Spark; by default that of SPARK_HOME, else the one that pip installed."""
     driver_host: str | None = None
@@ -112,9 +114,10 @@ class SessionSettings:
                 problems.append(f"`session.{key}` must be a list, not {_kind(value)}")
                 continue
             problems += [found for item in value for found in _CHECKS_OF_ITEMS[key](item)]
-        fast = given.get("fast_start")
-        if fast is not None and not isinstance(fast, bool):
-            problems.append(f"`session.fast_start` must be true or false, not {_kind(fast)}")
+        for key in ("fast_start", "single_writer"):
+            value = given.get(key)
+            if value is not None and not isinstance(value, bool):
+                problems.append(f"`session.{key}` must be true or false, not {_kind(value)}")
         for key in ("master", "remote", "spark_home", "driver_host", "driver_bind_address"):
             value = given.get(key)
             if value is not None and not isinstance(value, str):
@@ -142,6 +145,7 @@ class SessionSettings:
             jars=tuple(given.get("jars") or ()),
             repositories=tuple(Repository.from_setting(item) for item in given.get("repositories") or ()),
             fast_start=given.get("fast_start") is not False,
+            single_writer=given.get("single_writer") is True,
             **{key: given.get(key) or None for key in ("spark_home", *_NETWORK)},
         )
 

@@ -15,6 +15,9 @@ from typing import Any
 from penstock.config.near import nearest
 from penstock.secrets import HIDDEN
 
+S3, AZURE, GOOGLE = "s3", "azure", "google"
+"""The kinds of object store."""
+
 _S3 = [
     "access_key_id",
     "secret_access_key",
@@ -133,19 +136,19 @@ _GOOGLE = [
     "bearer_token",
 ]
 _STORES = {
-    "s3": frozenset([*_S3, *(f"aws_{name}" for name in _S3)]),
-    "azure": frozenset([*_AZURE, *(f"azure_{name}" for name in _AZURE_WITH_PREFIX)]),
-    "google": frozenset([*_GOOGLE, *(f"google_{name}" for name in _GOOGLE)]),
+    S3: frozenset([*_S3, *(f"aws_{name}" for name in _S3)]),
+    AZURE: frozenset([*_AZURE, *(f"azure_{name}" for name in _AZURE_WITH_PREFIX)]),
+    GOOGLE: frozenset([*_GOOGLE, *(f"google_{name}" for name in _GOOGLE)]),
 }
 _SCHEMES = {
-    "s3": "s3", "s3a": "s3", "az": "azure", "azure": "azure", "abfs": "azure", "abfss": "azure", "adl": "azure",
-    "wasb": "azure", "wasbs": "azure", "gs": "google",
+    "s3": S3, "s3a": S3, "az": AZURE, "azure": AZURE, "abfs": AZURE, "abfss": AZURE, "adl": AZURE,
+    "wasb": AZURE, "wasbs": AZURE, "gs": GOOGLE,
 }  # fmt: skip
 _HOSTS = (
-    (".amazonaws.com", "s3"),
-    (".r2.cloudflarestorage.com", "s3"),
-    (".windows.net", "azure"),
-    (".fabric.microsoft.com", "azure"),
+    (".amazonaws.com", S3),
+    (".r2.cloudflarestorage.com", S3),
+    (".windows.net", AZURE),
+    (".fabric.microsoft.com", AZURE),
 )
 _DURATIONS = frozenset(
     (
@@ -343,6 +346,38 @@ def for_store(uri: str, options: Mapping[str, str]) -> tuple[dict[str, str], dic
 def _seconds(duration: str) -> timedelta:
     """A duration such as `1m 30s`."""
     return timedelta(seconds=sum(int(count) * _UNITS.get(unit, 1) for count, unit in _PART.findall(duration)))
+
+
+def kinds(uri: str, options: Mapping[str, str]) -> set[str]:
+    """The kinds of store that a location and a block of options are about.
+
+    An option of one vendor alone tells the kind. An option of several, such as `endpoint`, is the location's.
+
+    >>> kinds("/data/lake", {"access_key_id": "a", "endpoint": "http://b"})
+    {'s3'}
+    """
+    found = {kind for kind in (_kind(uri),) if kind is not None}
+    for key in normalized(options):
+        of = [kind for kind, keys in _STORES.items() if key in keys]
+        if _VENDOR.sub("", key) == PROFILE:
+            of = [S3]
+        if len(of) == 1:
+            found.update(of)
+    return found
+
+
+def of_kind(kind: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of one kind of store, by their names without the vendor. Client options are among them.
+
+    >>> of_kind("s3", {"AWS_REGION": "eu", "account_name": "a", "timeout": 5})
+    {'region': 'eu', 'timeout': '5s'}
+    """
+    found = {}
+    for key, value in normalized(options).items():
+        plain = _VENDOR.sub("", key)
+        if key in _STORES[kind] or plain in _CLIENT or (kind == S3 and plain == PROFILE):
+            found[plain] = value
+    return found
 
 
 def hidden(text: str, options: Mapping[str, str]) -> str:

@@ -112,6 +112,10 @@ class Job(ABC, Generic[P]):
         CommitConflict where another writer was first.
         """
 
+    def check_commits(self) -> None:
+        """PenstockError if the table's store can't keep two writers apart. It is asked before anything is written."""
+        self.spark.check_commits(self.location)
+
     def _warn_and_report(self, text: str) -> None:
         self._warn(text)
         self.report.warnings.append(text)

@@ -69,6 +69,7 @@ class _Progress(Generic[P]):
         plan = self._planned()
         if plan is None:
             return None
+        self._job.check_commits()
         self._job.step("plan")
         if not self._journal.write_ahead(plan):
             raise CommitConflict(f"another run has planned {plan.number}")

@@ -120,6 +120,9 @@ class Backend(Protocol):
     ) -> None:
         """A commit without data."""
 
+    def check_commits(self, location: str) -> None:
+        """PenstockError if two writers could lose a commit at a location. Spark does not start."""
+
     # Locations
 
     def spark_location(self, location: str) -> str:

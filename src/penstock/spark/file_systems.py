@@ -3,14 +3,23 @@
 Spark checks paths in threads of its own, and waits for their answers without a limit. Scala's futures take a class that
 can't be loaded for the end of the JVM, so such a thread ends without an answer. A store is therefore asked first in the
 calling thread, which gets any error back.
+
+Spark starts with the jars of the stores that the profile is about. A store that only a model names is learned of later:
+its jars are added to the Spark that runs.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
+from penstock.config.session_settings import SessionSettings
+from penstock.config.store_options import kinds
 from penstock.errors import PenstockError, from_spark
+from penstock.spark.internals.class_path import add_jars
 from penstock.spark.internals.hadoop import ask_store, causes, hadoop_version
+from penstock.spark.startup.java import find_java, find_spark_home
+from penstock.spark.startup.store_jars import store_jars
 from penstock.storage import is_uri
 
 if TYPE_CHECKING:
@@ -35,6 +44,11 @@ class Stores:
 
     def __init__(self) -> None:
         self._asked: set[str] = set()
+        self._settings: weakref.WeakKeyDictionary[SparkSession, SessionSettings] = weakref.WeakKeyDictionary()
+
+    def learn(self, spark: SparkSession, settings: SessionSettings) -> None:
+        """Take a session's settings for the jars that it may need."""
+        self._settings[spark] = settings
 
     def check(self, spark: SparkSession, location: str) -> None:
         """Fail if Spark can't work on the store of a location, spelled for Hadoop; each store is asked once."""
@@ -47,8 +61,23 @@ class Stores:
         try:
             ask_store(spark, location)
         except Exception as error:
-            raise _explained(spark, error, scheme, store) from error
+            if not self._add_jars(spark, error, store):
+                raise _explained(spark, error, scheme, store) from error
+            try:
+                ask_store(spark, location)
+            except Exception as again:
+                raise _explained(spark, again, scheme, store) from again
         self._asked.add(store)
+
+    def _add_jars(self, spark: SparkSession, error: Exception, store: str) -> bool:
+        """Add the jars of a store that Spark has no class for; False if that is not what is wrong, or if there are none."""
+        if not any(kind in (_NO_SCHEME, *_MISSING) for kind, _ in causes(error)):
+            return False
+        settings = self._settings.get(spark)
+        jars = [] if settings is None else store_jars(settings, kinds(store, {}), find_spark_home(), find_java())
+        if jars:
+            add_jars(spark, jars)
+        return bool(jars)
 
 
 def _explained(spark: SparkSession, error: Exception, scheme: str, store: str) -> PenstockError:

@@ -18,6 +18,7 @@ from penstock.lake.relations import Link, Relation, View
 from penstock.spark import session
 from penstock.spark.application import Application, application_of
 from penstock.spark.backend import Result
+from penstock.spark.conditional_writes import check_conditional_writes
 from penstock.spark.internals.active_session import active_session
 from penstock.spark.internals.hadoop import escaped
 from penstock.spark.internals.java_frames import adopted, python_frame
@@ -28,6 +29,7 @@ from penstock.spark.query_columns import of_frame
 from penstock.spark.reading.read_options import ReadOptions
 from penstock.spark.resolution import attach_shown, check_view, resolve
 from penstock.spark.retry import retrying
+from penstock.spark.startup.store_settings import StoreSettings
 from penstock.spark.statement_settings import configured, refuse_unpinning
 from penstock.spark.table_creation import TableCreation, TableStatement, link_named
 from penstock.sql.names import Name
@@ -57,8 +59,10 @@ class Runner:
     def spark(self) -> SparkSession:
         """This thread's session."""
         if self._session is None:
-            self._session = session.spark_session(self._settings)
+            stores = StoreSettings.of_lake(self.lake.root, self.lake.storage_options, self._settings)
+            self._session = session.spark_session(self._settings, stores)
             self._jobs.started(self._session)
+            self._application.stores.learn(self._session, self._settings)
         return self._session
 
     @property
@@ -114,6 +118,8 @@ class Runner:
         result = Result(query_id=str(uuid.uuid4()), statement=statement)
         if not statement.only_reads:
             self.lake.check_writable()
+        if statement.changes_data:
+            self.check_commits(self.lake.root if statement.target is None else self.lake.location_of(statement.target))
         if run_by_lake(self.lake, statement, self._create_described_view):
             return result
         with self.tagged(result.query_id), self.configured(conf or {}):
@@ -137,6 +143,7 @@ class Runner:
         """Create or replace a table by a query's rows, in one commit; `conf` holds for this statement alone."""
         self.lake.check_writable()
         self._application.disks.check(self.spark, self.lake.root)
+        self.check_commits(self.lake.location_of(name))
         query_id = str(uuid.uuid4())
         with self.tagged(query_id), self.configured(conf):
             self._create(
@@ -164,6 +171,8 @@ class Runner:
         The query may read the table itself: after a commit of others in between, all of it runs again.
         """
 
+        self.check_commits(relation.location)
+
         def attempt() -> None:
             known = Table.open(relation.location, self.lake.storage_options, files=False)
             try:
@@ -180,6 +189,8 @@ class Runner:
         Delta's writer does it: Spark's INSERT … REPLACE WHERE takes nothing but comparisons as a condition.
         """
 
+        self.check_commits(relation.location)
+
         def attempt() -> None:
             writer = self.query(query).write.format("delta").mode("overwrite")
             self._save(writer.option("replaceWhere", condition).option("userMetadata", note), relation.location)
@@ -188,6 +199,7 @@ class Runner:
 
     def save(self, writer: DataFrameWriter, location: str) -> None:
         """Write a DataFrame to a table's location, in one commit."""
+        self.check_commits(location)
         self._attempt(lambda: self._save(writer, location))
 
     def _attempt(self, attempt: Callable[[], T]) -> T:
@@ -252,6 +264,7 @@ class Runner:
     def transaction(self, location: str, known: Table) -> Transaction:
         """A commit on exactly the version that the caller knows."""
         self._application.disks.check(self.spark, self.lake.root)
+        self.check_commits(location)
         return Transaction(self, self.spark_location(location), known)
 
     def commit_marks(
@@ -264,6 +277,14 @@ class Runner:
             if error.is_conflict:
                 raise CommitConflict(str(error)) from error
             raise
+
+    def check_commits(self, location: str) -> None:
+        """PenstockError if two writers could lose a commit at a location; its store is asked once."""
+        root = self.lake.root
+        below = location == root or location.startswith(f"{root}/")
+        check_conditional_writes(
+            root if below else location, self.lake.storage_options, single_writer=self._settings.single_writer
+        )
 
     # Locations
 

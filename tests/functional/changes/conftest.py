@@ -37,8 +37,7 @@ class World:
 
     def check(self, select: str, target: str | None = None) -> None:
         """The table is what a full refresh would build; delta-rs reads it in no time."""
-        table = self.place.location(self.folder.joinpath(*(target or self.target).split(".")))
-        rows = delta_rows(table, self.place.storage_options)
+        rows = delta_rows(self.folder.joinpath(*(target or self.target).split(".")))
         have = collections.Counter(repr(_plain(row)) for row in rows)
         want = self.rows(select)
         assert have == want, f"too many: {list(have - want)[:5]}, missing: {list(want - have)[:5]}"

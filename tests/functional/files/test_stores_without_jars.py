@@ -1,4 +1,4 @@
-"""Files on a store that this Spark has no class for: one clear error, soon."""
+"""Files on a store that this Spark has no class for: one clear error, soon; or its jars come when they are needed."""
 
 from __future__ import annotations
 
@@ -33,6 +33,21 @@ public class Lacking extends RawLocalFileSystem {
   public FileStatus getFileStatus(Path path) { throw new NoClassDefFoundError("software/amazon/awssdk/Thing"); }
 }
 """
+LATER = """
+import json, sys
+from penstock.api import connect
+from tests.s3_server import serve
+
+with serve() as s3:
+    s3.put("in/1.json", b'{"id": 1}')
+    connect(sys.argv[1], session=json.loads(sys.argv[2])).sql("create table a.t as select 7 as id")
+    lake = connect(sys.argv[1], session=json.loads(sys.argv[2]), storage_options=s3.options)
+    lake.ingest("b.t", source_roots=["s3://bucket/in"], safety_buffer_seconds=0)
+    lake.sql("select id from b.t union all select id from a.t").show()
+    on_s3 = connect("s3://bucket/lake", session=json.loads(sys.argv[2]), storage_options=s3.options)
+    on_s3.sql("create table b.u as select 5 as id")
+    print([row.id for row in on_s3.sql("select id from b.u").collect()])
+"""
 RUN = """
 import json, sys
 from penstock import PenstockError
@@ -54,7 +69,9 @@ with serve() as s3:
 def test_without_the_file_system_nothing_comes_in_and_no_file_is_at_fault(tmp_path: Path, on_bad_file: str) -> None:
     with serve() as s3:
         s3.put("in/1.json", json.dumps({"id": 1}).encode())
-        lake = connect(str(tmp_path), session=SESSION, storage_options=s3.options)
+        # Whoever names jars gets no others.
+        jars = delta_jars(find_spark_home(), find_java())
+        lake = connect(str(tmp_path), session={**SESSION, "jars": jars}, storage_options=s3.options)
         with pytest.raises(PenstockError) as error:
             lake.ingest("b.t", source_roots=["s3://bucket/in"], safety_buffer_seconds=0, on_bad_file=on_bad_file)
     said = str(error.value)
@@ -91,3 +108,19 @@ def test_a_class_that_is_missed_late_does_not_leave_spark_waiting(tmp_path: Path
     assert "Spark has no class software.amazon.awssdk.Thing" in done.stdout
     assert "software.amazon.awssdk:bundle" in done.stdout
     assert time.monotonic() - begun < 240
+
+
+def test_the_jars_of_a_store_come_when_it_is_first_named(tmp_path: Path) -> None:
+    """Spark runs for a lake on a disk already; then come files, and then a lake, on S3."""
+    done = subprocess.run(
+        [sys.executable, "-c", LATER, str(tmp_path / "lake"), json.dumps({**SHORT_SESSION, "memory": "1g"})],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=Path(__file__).parents[3],
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "|  1|" in done.stdout
+    assert "|  7|" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[5]"

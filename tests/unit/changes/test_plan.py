@@ -33,7 +33,7 @@ def work(tmp_path) -> ChangeJob:
         Name("gold", "t"),
         source,
         "select id from s.a",
-        SimpleNamespace(commit_marks=None),
+        SimpleNamespace(commit_marks=None, check_commits=lambda location: None),
         Layout(),
         warn=print,
     )

@@ -45,7 +45,7 @@ def source(tmp_path: Path) -> str:
 def start(tmp_path: Path, source: str) -> Start:
     def job(select: str = "select id, n from s.a", **config: object) -> ChangeJob:
         followed = ChangeSource.from_mapping({"unique_key": "id", **config})
-        spark = SimpleNamespace(commit_marks=None)
+        spark = SimpleNamespace(commit_marks=None, check_commits=lambda location: None)
         lake = connect(str(tmp_path))
         return ChangeJob(lake, Name("gold", "t"), followed, select, spark, Layout(), warn=lambda text: None)
 

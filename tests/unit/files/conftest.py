@@ -31,7 +31,7 @@ from tests.s3_server import S3, serve
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 
 
-NO_SPARK = SimpleNamespace(commit_marks=None)
+NO_SPARK = SimpleNamespace(commit_marks=None, check_commits=lambda location: None)
 NO_READING = SimpleNamespace(query="", made=[], warnings=[])
 
 

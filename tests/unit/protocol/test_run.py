@@ -44,7 +44,7 @@ class RowJob(Job[RowPlan]):
     kind = "rows"
 
     def __init__(self, root: Path, values: list[str]) -> None:
-        spark: Any = SimpleNamespace(commit_marks=None)
+        spark: Any = SimpleNamespace(commit_marks=None, check_commits=lambda location: None)
         super().__init__(connect(str(root)), Name("s", "t"), spark, Layout(), Report(), warn=lambda text: None)
         self.values = values
         self.calls: list[str] = []

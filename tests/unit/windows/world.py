@@ -62,6 +62,9 @@ class RustRunner:
 
     commit_marks = None
 
+    def check_commits(self, location: str) -> None:
+        pass
+
     def create_table(self, name: Name, query: str, layout: Layout, conf: dict[str, str]) -> None:
         self.run(f"create or replace table {name}\n{layout.clauses()}\nas\n{query}", conf)
 

@@ -34,6 +34,12 @@ def cancel_group(context: SparkContext, group: str) -> None:
     java.sc().cancelJobGroupAndFutureJobs(group)
 
 
+def set_property(context: SparkContext, name: str, value: str) -> None:
+    """Set a system property of the JVM; libraries read some settings nowhere else."""
+    java: Any = context._jvm
+    java.java.lang.System.setProperty(name, value)
+
+
 def gateway() -> Any:
     """PySpark's connection to the JVM, with its process as `proc` if this process started it; None without a JVM."""
     from pyspark import SparkContext

@@ -79,6 +79,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "setActiveSession(SparkSession)",
         "clearActiveSession()",
         "sessionState()",
+        "sharedState()",
     ),
     f"{_SQL}.classic.Dataset": (  # analyzed_plan, file_index, java_frames, text_schema
         "ofRows(SparkSession,LogicalPlan)",
@@ -89,7 +90,10 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     f"{_SQL}.internal.SessionState": (  # hadoop, transaction
         "newHadoopConf()",
         "conf()",
+        "resourceLoader()",
     ),
+    f"{_SQL}.internal.SharedState": ("jarClassLoader()",),  # class_path
+    f"{_SQL}.internal.SessionResourceLoader": ("addJar(String)",),  # class_path
     "org.apache.spark.SparkContext": ("cancelJobGroupAndFutureJobs(String)",),
     "org.apache.spark.api.python.PythonUtils": ("toScalaMap(Map)",),  # jvm
     f"{_SQL}.catalyst.expressions.Literal": ("TrueLiteral()",),  # transaction

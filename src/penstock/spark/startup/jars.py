@@ -1,4 +1,4 @@
-"""Delta's jars, and Spark's own jar for Avro: fetched once with Ivy, then taken from the cache."""
+"""Jars that Spark lacks, fetched once with Ivy, then taken from the cache: Delta's, Spark's own for Avro, and a store's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from urllib.error import HTTPError
@@ -62,7 +63,27 @@ _SHA256 = {
 }
 
 
-def _coordinates() -> list[tuple[str, str, str]]:
+Coordinates = tuple[str, str, str]
+"""A jar in a Maven repository: organisation, name and revision."""
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """Jars that belong together, in one folder of the cache."""
+
+    what: str
+    """Their name in messages."""
+    folder: str
+    coordinates: Sequence[Coordinates]
+    sums: Mapping[str, str] = field(repr=False)
+    """The SHA-256 of each file, as Maven Central has it."""
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{name}-{revision}.jar" for _, name, revision in self.coordinates]
+
+
+def _coordinates() -> list[Coordinates]:
     return [(organisation, name.format(spark=_SPARK), revision) for organisation, name, revision in _COORDINATES]
 
 
@@ -78,55 +99,60 @@ def given_jars(given: Sequence[str]) -> list[str]:
 
 
 def delta_jars(spark_home: str, java: str, repositories: tuple[Repository, ...] = ()) -> list[str]:
+    """The paths of Delta's jars and of Spark's jar for Avro, as `fetched` returns them."""
+    folder = f"delta-{_DELTA}-avro-{_AVRO}-spark-{_SPARK}"
+    return fetched(JarSet("Delta's jars", folder, _coordinates(), _SHA256), spark_home, java, repositories)
+
+
+def fetched(jars: JarSet, spark_home: str, java: str, repositories: tuple[Repository, ...] = ()) -> list[str]:
     """The paths of the jars, which are fetched once a machine; an error if one can't be fetched or has another checksum."""
-    names = [f"{name}-{revision}.jar" for _, name, revision in _coordinates()]
-    if unknown := [name for name in names if name not in _SHA256]:
+    if unknown := [name for name in jars.names if name not in jars.sums]:
         raise PenstockError(
             f"There is no checksum for {', '.join(unknown)}: these versions of Delta and Spark were not tested together",
             fix="Install the versions that dbt-penstock asks for, or fetch the jars by hand and list them in "
             "`session.jars`.",
         )
     try:
-        folder = trusted_folder(JARS) / f"delta-{_DELTA}-avro-{_AVRO}-spark-{_SPARK}"
-        if not all(_is_right(folder / name) for name in names):
-            _fetch(folder, names, spark_home, java, repositories)
+        folder = trusted_folder(JARS) / jars.folder
+        if not all(_is_right(folder / name, jars) for name in jars.names):
+            _fetch(folder, jars, spark_home, java, repositories)
     except OSError as error:
         raise PenstockError(
-            f"Delta's jars have no place to go: {error}",
+            f"{jars.what} have no place to go: {error}",
             where=str(cache_folder()),
             fix="Set PENSTOCK_CACHE to a folder that can be written, or `session.jars` to the jars themselves.",
         ) from error
-    return sorted(str(folder / name) for name in names)
+    return sorted(str(folder / name) for name in jars.names)
 
 
-def _is_right(jar: Path) -> bool:
+def _is_right(jar: Path, jars: JarSet) -> bool:
     """Whether the jar is there as it was published. To read all jars takes 15 ms, so no result is cached."""
     if not is_trusted_file(jar):
         return False
-    if hashlib.sha256(jar.read_bytes()).hexdigest() == _SHA256[jar.name]:
+    if hashlib.sha256(jar.read_bytes()).hexdigest() == jars.sums[jar.name]:
         return True
     log.warning("%s is not as it was published, and is fetched again", jar)
     return False
 
 
-def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositories: tuple[Repository, ...]) -> None:
+def _fetch(folder: Path, jars: JarSet, spark_home: str, java: str, repositories: tuple[Repository, ...]) -> None:
     staging = Path(tempfile.mkdtemp(prefix="fetch-", dir=folder.parent))
     try:
-        write_private(staging / "settings.xml", _settings(staging, repositories))
-        (staging / "ivy.xml").write_text(_module())
-        done = _ivy(staging, spark_home, java, repositories)
-        fetched = staging / "jars"
-        if done.returncode != 0 or not all((fetched / name).exists() for name in names):
+        write_private(staging / "settings.xml", _settings(staging, jars, repositories))
+        (staging / "ivy.xml").write_text(_module(jars))
+        done = _ivy(jars, staging, spark_home, java, repositories)
+        arrived = staging / "jars"
+        if done.returncode != 0 or not all((arrived / name).exists() for name in jars.names):
             told = folder.parent / "fetch.log"
             write_private(told, redact(done.stdout + done.stderr))
             raise PenstockError(
-                "Delta's jars could not be fetched from the Maven repositories",
+                f"{jars.what} could not be fetched from the Maven repositories",
                 where=f"Ivy's output: {told}",
                 fix=_OTHER_WAYS,
             )
-        for name in names:
-            (fetched / name).chmod(0o644)
-        if wrong := [name for name in names if not _is_right(fetched / name)]:
+        for name in jars.names:
+            (arrived / name).chmod(0o644)
+        if wrong := [name for name in jars.names if not _is_right(arrived / name, jars)]:
             raise PenstockError(
                 f"The Maven repositories gave other files than were published: {', '.join(wrong)} "
                 "(the SHA-256 sums differ)",
@@ -134,15 +160,15 @@ def _fetch(folder: Path, names: list[str], spark_home: str, java: str, repositor
             )
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
-        for name in names:
+        for name in jars.names:
             # One by one, because another process may fetch the same jars, or run with them.
-            os.replace(fetched / name, folder / name)
+            os.replace(arrived / name, folder / name)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
 
 def _ivy(
-    staging: Path, spark_home: str, java: str, repositories: tuple[Repository, ...]
+    jars: JarSet, staging: Path, spark_home: str, java: str, repositories: tuple[Repository, ...]
 ) -> subprocess.CompletedProcess[str]:
     """Run Ivy, the resolver that Spark carries; an error if it does not end in time."""
     classpath = os.path.join(spark_home, "jars", "*")
@@ -153,13 +179,13 @@ def _ivy(
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_FETCH)
     except subprocess.TimeoutExpired as error:
         raise PenstockError(
-            f"Delta's jars did not arrive within {_SECONDS_TO_FETCH // 60} minutes",
+            f"{jars.what} did not arrive within {_SECONDS_TO_FETCH // 60} minutes",
             where=redact(", ".join(repository.url for repository in repositories)) or "Maven Central",
             fix=_OTHER_WAYS,
         ) from error
 
 
-def _settings(staging: Path, repositories: tuple[Repository, ...]) -> str:
+def _settings(staging: Path, jars: JarSet, repositories: tuple[Repository, ...]) -> str:
     # With settings of our own, because Ivy's default chain looks into ~/.m2 first, and fails at a POM without a jar.
     extra = "".join(
         f'<ibiblio name="given-{number}" m2compatible="true" root={quoteattr(given.url)}/>'
@@ -167,25 +193,25 @@ def _settings(staging: Path, repositories: tuple[Repository, ...]) -> str:
     )
     cache = quoteattr(str(staging / "cache"))
     return (
-        f'<ivysettings>{_credentials(repositories)}<settings defaultResolver="all"/><caches defaultCacheDir={cache}/>'
+        f'<ivysettings>{_credentials(jars, repositories)}<settings defaultResolver="all"/><caches defaultCacheDir={cache}/>'
         f'<resolvers><chain name="all" returnFirst="true">{extra}<ibiblio name="central" m2compatible="true"/></chain>'
         "</resolvers></ivysettings>"
     )
 
 
-def _credentials(repositories: tuple[Repository, ...]) -> str:
+def _credentials(jars: JarSet, repositories: tuple[Repository, ...]) -> str:
     """Ivy's block of users and passwords. Its file is readable by this user alone, and is removed after the fetch."""
     return "".join(
-        f"<credentials host={quoteattr(urlsplit(one.url).hostname or '')} realm={quoteattr(_realm(one.url))} "
+        f"<credentials host={quoteattr(urlsplit(one.url).hostname or '')} realm={quoteattr(_realm(one.url, jars))} "
         f"username={quoteattr(one.user)} passwd={quoteattr(one.password)}/>"
         for one in repositories
         if one.user and one.password
     )
 
 
-def _realm(url: str) -> str:
+def _realm(url: str, jars: JarSet) -> str:
     """The realm that a server asks for a password by; Ivy gives the password to no other realm."""
-    organisation, name, revision = _COORDINATES[1]
+    organisation, name, revision = jars.coordinates[-1]
     jar = f"{url.rstrip('/')}/{organisation.replace('.', '/')}/{name}/{revision}/{name}-{revision}.jar"
     try:
         with urlopen(Request(jar, method="HEAD"), timeout=_SECONDS_TO_ASK) as answer:
@@ -199,10 +225,10 @@ def _realm(url: str) -> str:
     return found.group(1) if found else ""
 
 
-def _module() -> str:
+def _module(jars: JarSet) -> str:
     wanted = "".join(
         f'<dependency org="{org}" name="{name}" rev="{rev}" transitive="false" conf="default->default"/>'
-        for org, name, rev in _coordinates()
+        for org, name, rev in jars.coordinates
     )
     return (
         '<ivy-module version="2.0"><info organisation="penstock" module="jars"/>'

@@ -2,7 +2,8 @@
 
 `LocalFiles` sets permissions by system calls: Hadoop starts a process for each permission that it sets and each link
 that it reads, two dozen for the commit of a small table. `LocalLog` commits by a hard link: with Delta's own log store
-two processes can commit the same version of a table on a local disk, and one commit is lost. `PlanNodes` lists the
+two processes can commit the same version of a table on a local disk, and one commit is lost. `S3Log` does the same on
+S3, by a put with a condition. `PlanNodes` lists the
 nodes of a plan for `facts.py`. The jar also holds the empty file of `yarn_defaults.py`.
 """
 
@@ -24,17 +25,22 @@ from penstock.spark.startup.yarn_defaults import YARN_DEFAULTS
 log = logger("penstock.local_disk")
 
 _SECONDS_TO_END = 30
-SHARED_DISK = {"spark.delta.logStore.file.impl": "penstock.LocalLog"}
-"""The setting for a cluster: its driver commits on a disk that it shares with its workers."""
+_S3_LOG = "penstock.S3Log"
+LOG_STORES = {
+    "spark.delta.logStore.file.impl": "penstock.LocalLog",
+    "spark.delta.logStore.s3.impl": _S3_LOG,
+    "spark.delta.logStore.s3a.impl": _S3_LOG,
+}
+"""The settings that commit by our classes. On a cluster, the driver commits on a disk that it shares with its workers."""
 
-LOCAL_DISK = SHARED_DISK | {
+LOCAL_DISK = LOG_STORES | {
     "spark.hadoop.fs.file.impl": "penstock.LocalFiles",
     # Delta writes its version checksums with this class; the default one starts `readlink` processes.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-"""The settings that use both classes, if this process is all of Spark."""
+"""The settings that use these classes, if this process is all of Spark."""
 
 # Executors may open the disk before they have fetched our jar, and YARN reads its own defaults.
 _NOT_ON_A_CLUSTER = ("LocalFiles.java", YARN_DEFAULTS)
@@ -67,7 +73,7 @@ def local_disk_jar(
             _compile(work, spark_home, java, jars)
         except Exception as error:  # a Spark that was built without this compiler
             log.warning(
-                "Delta's own log store is used on the local disk, because penstock's can't be compiled: %s. "
+                "Delta's own log store is used on the local disk and on S3, because penstock's can't be compiled: %s. "
                 "When two processes commit to a table at once, one commit may be lost: run one at a time, or use the "
                 "pyspark that pip installs.",
                 str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__,

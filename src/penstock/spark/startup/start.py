@@ -20,10 +20,12 @@ from penstock.spark.startup.configuration import spark_configuration
 from penstock.spark.startup.jars import delta_jars, given_jars
 from penstock.spark.startup.java import find_java, find_spark_home
 from penstock.spark.startup.launch import Launch, spark_conf
-from penstock.spark.startup.local_disk import LOCAL_DISK, SHARED_DISK, local_disk_jar
+from penstock.spark.startup.local_disk import LOCAL_DISK, LOG_STORES, local_disk_jar
 from penstock.spark.startup.numpy_converter import spare_numpy
 from penstock.spark.startup.python import choose_python
 from penstock.spark.startup.quiet import silence_python
+from penstock.spark.startup.store_jars import store_jars
+from penstock.spark.startup.store_settings import NO_STORES, StoreSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 log = logger("penstock.session")
 
 
-def start(settings: SessionSettings) -> SparkSession:
+def start(settings: SessionSettings, stores: StoreSettings = NO_STORES) -> SparkSession:
     """Start Spark, and end it with this process. An error if Java, a jar or the JVM is missing or fails.
+
+    It starts with the jars and the settings of these stores.
 
     A JVM that does not start with the shortcuts of `session.fast_start` starts once more without them.
     """
@@ -42,7 +46,7 @@ def start(settings: SessionSettings) -> SparkSession:
             where=settings.remote,
             fix="Use `session.master` for a cluster, or neither for Spark in this process.",
         )
-    start = _Start(settings)
+    start = _Start(settings, stores)
     if settings.fast_start:
         try:
             return start.session(fast=True)
@@ -56,8 +60,9 @@ def start(settings: SessionSettings) -> SparkSession:
 class _Start:
     """What a start needs, with the shortcuts and without them."""
 
-    def __init__(self, settings: SessionSettings) -> None:
+    def __init__(self, settings: SessionSettings, stores: StoreSettings) -> None:
         self._settings, self._local = settings, settings.is_local
+        self._stores = stores
         self.has_started = False
         """Whether a JVM did start; then a second try fails as the first."""
         self._java, self._spark_home = find_java(), find_spark_home(settings.spark_home)
@@ -67,6 +72,7 @@ class _Start:
         temporary.sweep()
         self._temporary = temporary.TemporaryFolder()
         self._jars = given_jars(settings.jars) or delta_jars(self._spark_home, self._java, settings.repositories)
+        self._jars += store_jars(settings, stores.kinds, self._spark_home, self._java)
 
     def session(self, *, fast: bool) -> SparkSession:
         """The first session of a Spark that starts now."""
@@ -102,8 +108,9 @@ class _Start:
         if fast and self._local:
             options = [COMPILE_LATER, *options, archive.java_option() or ""]
         configuration = spark_configuration(self._settings, self._temporary.path, jars, options)
+        configuration = {**self._stores.settings, **configuration}
         if has_disk:
-            configuration = (LOCAL_DISK if self._local else SHARED_DISK) | configuration
+            configuration = (LOCAL_DISK if self._local else LOG_STORES) | configuration
         return configuration
 
     def _launched(self, launch: Launch, configuration: dict[str, str], *, fast: bool) -> SparkSession:

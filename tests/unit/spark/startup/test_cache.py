@@ -183,7 +183,7 @@ def test_a_version_without_a_checksum_is_refused(ivy: Ivy, monkeypatch: pytest.M
 
 def test_the_password_of_a_repository(ivy: Ivy, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reaches Ivy by a file that is gone afterwards, and what Ivy says of it is not kept."""
-    monkeypatch.setattr(jars, "_realm", lambda url: "Our Repository")
+    monkeypatch.setattr(jars, "_realm", lambda url, jars: "Our Repository")
     ivy.returncode, ivy.says = 1, "401 for me:MaRk7-of-ivy at https://u:MaRk7-of-ivy@maven.example.com"
     repository = Repository.from_setting(
         {"url": "https://maven.example.com/x", "user": "me", "password": "MaRk7-of-ivy"}

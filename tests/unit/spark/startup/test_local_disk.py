@@ -38,9 +38,15 @@ def test_a_jar_that_cant_be_made_is_warned_about(
     [
         (
             True,
-            ["penstock/LocalFiles.class", "penstock/LocalLog.class", "penstock/PlanNodes.class", "yarn-default.xml"],
+            [
+                "penstock/LocalFiles.class",
+                "penstock/LocalLog.class",
+                "penstock/PlanNodes.class",
+                "penstock/S3Log.class",
+                "yarn-default.xml",
+            ],
         ),
-        (False, ["penstock/LocalLog.class", "penstock/PlanNodes.class"]),
+        (False, ["penstock/LocalLog.class", "penstock/PlanNodes.class", "penstock/S3Log.class"]),
     ],
 )
 def test_a_cluster_gets_what_its_driver_uses(
