@@ -43,10 +43,13 @@ class CommitMetrics:
 
         return cls(
             version=int(commit["version"]),
-            rows_inserted=first("numTargetRowsInserted", "numOutputRows"),
-            rows_updated=first("numTargetRowsUpdated", "numUpdatedRows"),
-            rows_deleted=first("numTargetRowsDeleted", "numDeletedRows"),
-            files=first("numTargetFilesAdded", "numFiles", "numAddedFiles"),
+            # The names with underscores are those of delta-rs.
+            rows_inserted=first("numTargetRowsInserted", "numOutputRows", "num_target_rows_inserted", "num_added_rows"),
+            rows_updated=first("numTargetRowsUpdated", "numUpdatedRows", "num_target_rows_updated", "num_updated_rows"),
+            rows_deleted=first("numTargetRowsDeleted", "numDeletedRows", "num_target_rows_deleted", "num_deleted_rows"),
+            files=first(
+                "numTargetFilesAdded", "numFiles", "numAddedFiles", "num_target_files_added", "num_added_files"
+            ),
             bytes=first("numTargetBytesAdded", "numOutputBytes", "numAddedBytes"),
         )
 

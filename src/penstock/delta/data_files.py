@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,10 @@ from deltalake import DeltaTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+SMALL = 16 * 1024 * 1024
+"""Bytes. Delta's OPTIMIZE joins files up to 1 GB, but a file of this size is read fast enough."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,10 @@ class Statistics:
     bytes: int
     rows: int | None
     """None if the log has no row count for one of the files."""
+    small: int = 0
+    """Files smaller than SMALL that OPTIMIZE could join: alone in its partition, a small file stays as it is."""
+    deleted: int = 0
+    """Rows in the files that deletion vectors mark as deleted."""
 
 
 class DataFiles:
@@ -34,13 +43,14 @@ class DataFiles:
 
         adds = self._adds()
         records = adds.column("num_records") if "num_records" in adds.column_names else None
+        deleted = self._deleted_rows() if adds.num_rows else 0
         rows: int | None = 0
         if records is not None and adds.num_rows:
-            rows = None if records.null_count else int(pc.sum(records).as_py()) - self._deleted_rows()
+            rows = None if records.null_count else int(pc.sum(records).as_py()) - deleted
         elif adds.num_rows:
             rows = None
         total = int(pc.sum(adds.column("size_bytes")).as_py() or 0) if adds.num_rows else 0
-        return Statistics(files=adds.num_rows, bytes=total, rows=rows)
+        return Statistics(adds.num_rows, total, rows, _small(adds), deleted)
 
     def extremes(self, column: str) -> list[tuple[Any, Any]] | None:
         """The minimum and the maximum of a column in each file with values; None if the log does not have them."""
@@ -67,7 +77,8 @@ class DataFiles:
         """One row for each data file, with its statistics."""
         import pyarrow as pa
 
-        return pa.table(self._delta.get_add_actions(flatten=True))
+        # Not pa.table(), which imports pandas: half a second of a command that reads logs alone.
+        return pa.RecordBatchReader.from_stream(self._delta.get_add_actions(flatten=True)).read_all()
 
     def _deleted_rows(self) -> int:
         """The number of rows in the files that deletion vectors mark as deleted."""
@@ -79,3 +90,14 @@ class DataFiles:
         kept = pa.table(self._delta.deletion_vectors().read_all())["selection_vector"]
         flags = pc.list_flatten(kept)
         return len(flags) - int(pc.sum(flags).as_py() or 0)
+
+
+def _small(adds: pa.Table) -> int:
+    """How many small files share a partition with another small file."""
+    partitions = [name for name in adds.column_names if name.startswith("partition.")]
+    found: Counter[tuple[Any, ...]] = Counter()
+    # Row by row: a comparison by pyarrow would import pandas.
+    for size, *values in zip(*(adds[name].to_pylist() for name in ("size_bytes", *partitions)), strict=True):
+        if size < SMALL:
+            found[tuple(values)] += 1
+    return sum(number for number in found.values() if number > 1)

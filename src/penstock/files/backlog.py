@@ -29,6 +29,11 @@ class Backlog:
         """How many batches are left."""
         return len(self._ends) - self._next
 
+    @property
+    def files(self) -> pa.Table:
+        """The files that are left, oldest first."""
+        return self._files.slice(self._start)
+
     def head(self) -> pa.Table:
         """The files of the next batch; empty if no batch is left."""
         if self.batches == 0:

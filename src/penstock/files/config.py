@@ -19,6 +19,16 @@ from penstock.storage import normalize
 
 _KEYS = (*keys.FILES, keys.BY_NAME["on_schema_change"])
 _CHECKS = {key.name: key.check for key in _KEYS}
+_SELECTION = (
+    "source_patterns",
+    "source_exclude",
+    "max_files_per_trigger",
+    "max_bytes_per_trigger",
+    "safety_buffer_seconds",
+    "starting_timestamp",
+    "on_rewritten_file",
+    "on_moved_root",
+)
 # `roots` is for callers in Python, which may not know dbt's keys.
 _ALIASES = {"roots": "source_roots", **keys.ALIASES}
 
@@ -79,6 +89,13 @@ class FileSource:
             roots.setdefault(normalize(written, base, storage_options), written)
         values["source_roots"], values["roots_as_written"] = tuple(roots), tuple(roots.values())
         return cls(**values)
+
+    def selection(self) -> dict[str, Any]:
+        """The keys that say which files come in and when, as JSON has them. Plans keep them for `penstock status`."""
+        start = self.starting_timestamp
+        given = {name: getattr(self, name) for name in _SELECTION}
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+        return given | {"starting_timestamp": None if start is None else start.isoformat()}
 
     @classmethod
     def problems(cls, given: Mapping[str, Any]) -> list[str]:

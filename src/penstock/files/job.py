@@ -19,7 +19,7 @@ from penstock.files.progress import Progress
 from penstock.files.query import FileQuery
 from penstock.files.reading.bad_files import BadFiles
 from penstock.files.reading.reader import Reader, Reading
-from penstock.files.records import LINES
+from penstock.files.records import LINES, known
 from penstock.files.report import Batch, FileReporter, IngestReport
 from penstock.files.source import Listings, none
 from penstock.files.tidying import Tidier
@@ -228,7 +228,7 @@ class FileJob(Job[FilePlan]):
         self.step("summary")
         facts = {
             "modifiedTime": pc.max(records["modificationTime"]).as_py(),
-            "files": records.num_rows,
+            "files": known(records).num_rows,
             "bytes": pc.sum(records["size"]).as_py() or 0,
         }
         self.journal.summarize(state, facts)
@@ -249,6 +249,7 @@ class FileJob(Job[FilePlan]):
             voided=voided,
             ledger=new_ledger() if creates else state.ledger,
             model=digest(self.query.text),
+            selection=self.source.selection(),
         )
 
     # Preparing and running

@@ -11,6 +11,7 @@ from penstock.files.config import FileSource
 from penstock.files.ledger import Ledger
 from penstock.files.quarantine import Quarantine
 from penstock.files.records import RECORDS, without
+from penstock.files.records import known as known_of
 from penstock.files.report import count
 from penstock.files.roots import Roots, below
 from penstock.files.selection import Selection, Selector
@@ -74,7 +75,7 @@ class Landing:
         first = replace or state.mark is None or (state.mark == state.generation and not self._ledger.records.num_rows)
         listed = self._listings.of(source.source_roots, fresh=self._is_stale)
         self._is_stale = False
-        known = none(RECORDS) if first else self._ledger.records
+        known = none(RECORDS) if first else known_of(self._ledger.records)
         if replace or state.mark is None:
             self.roots = Roots.first(source.source_roots, source.roots_as_written)
         else:

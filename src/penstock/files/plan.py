@@ -43,6 +43,8 @@ class FilePlan:
     """The life of the table that the plan belongs to, or begins."""
     model: str = ""
     """A digest of the model's SQL."""
+    selection: dict[str, Any] | None = field(default=None, hash=False)
+    """The keys by which the run that planned it selected files. For people: no run reads them."""
     spelled: bool = False
     """Whether its paths are those of 0.1.0: they begin with the root as the config spelled it."""
     time: int = field(default_factory=lambda: int(time.time() * 1000))
@@ -86,6 +88,7 @@ class FilePlan:
             **self.roots.to_header(),
             **schema_to_header(self.schema),
             "model": self.model,
+            "selection": self.selection,
             "voided": None if self.voided is None else {"number": self.voided[0], "reason": self.voided[1]},
         }
         out = io.BytesIO()
@@ -120,6 +123,7 @@ class FilePlan:
                 voided=None if voided is None else (voided["number"], voided["reason"]),
                 ledger=header.get("ledger"),
                 model=header.get("model", ""),
+                selection=header.get("selection"),
                 spelled=header["format_version"] == 1,
                 time=header["time"],
             )

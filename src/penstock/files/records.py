@@ -13,6 +13,8 @@ from penstock.files.source import FILES, none
 from penstock.spark.reading.file_schema import FileSchema
 
 INGESTED, REPLACED, SKIPPED, QUARANTINED = "ingested", "replaced", "skipped", "quarantined"
+RELEASED = "released"
+"""The status of a file that was taken out of quarantine: its earlier records no longer count, so it is a new file again."""
 READ = (INGESTED, REPLACED)
 """The statuses of files whose rows are in the table. The commit of a replaced file deletes its earlier rows."""
 
@@ -52,6 +54,23 @@ def lines(files: pa.Table, status: str, reason: str | None = None) -> pa.Table:
         ],
         schema=LINES,
     )
+
+
+def known(records: pa.Table) -> pa.Table:
+    """The records that count. A file that was released counts as new until a later batch records it again."""
+    status = records["status"]
+    # Not pc.equal(), which imports pandas; see `source.none`.
+    if RELEASED not in pc.unique(status).to_pylist():
+        return records
+    last: dict[tuple[object, ...], int] = {}
+    for row in records.filter(pc.equal(status, RELEASED)).to_pylist():
+        key = tuple(row[name] for name in KEY)
+        last[key] = max(row["batchId"], last.get(key, -1))
+    paths = pa.array(list({path for path, *_ in last}), pa.string())
+    touched = pc.is_in(records["path"], value_set=paths)
+    rows = records.filter(touched)
+    kept = [row["batchId"] > last.get(tuple(row[name] for name in KEY), -1) for row in rows.to_pylist()]
+    return pa.concat_tables([records.filter(pc.invert(touched)), rows.filter(pa.array(kept, pa.bool_()))])
 
 
 def without(files: pa.Table, records: pa.Table) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ from penstock.files.quarantine import Quarantine
 from penstock.files.records import INGESTED, LINES, READ, REPLACED, SKIPPED, lines, without
 from penstock.files.report import count
 from penstock.files.roots import Roots, located
-from penstock.files.source import matching, none
+from penstock.files.source import FILES, matching, none
 from penstock.secrets import logger
 from penstock.spark.reading.virtual_columns import FILE_URI
 from penstock.sql.names import Name
@@ -31,8 +31,13 @@ class Selection:
     backlog: Backlog
     aside: pa.Table
     """Files that the next plan records without reading them."""
-    waiting: int = 0
-    """How many files are younger than the safety buffer."""
+    young: pa.Table = field(default_factory=lambda: none(FILES))
+    """Files younger than the safety buffer: they wait for a later run."""
+
+    @property
+    def waiting(self) -> int:
+        """How many files are younger than the safety buffer."""
+        return int(self.young.num_rows)
 
     def remove(self, records: pa.Table) -> None:
         """Take out the files that were ingested, by this run or by another one."""
@@ -66,8 +71,7 @@ class Selector:
         if files.num_rows == 0:
             # The common case; it must stay cheap.
             return Selection(Backlog(lines(files, INGESTED), source.max_files_per_trigger, None), none(LINES))
-        old = self._old_enough(files)
-        waiting = files.num_rows - old.num_rows
+        old, young = self._by_age(files)
         files, quarantined = quarantine.split(old)
         aside = [quarantined]
         if first and source.starting_timestamp is not None:
@@ -79,13 +83,14 @@ class Selector:
         backlog = Backlog(
             self._rewritten(files, known, table), source.max_files_per_trigger, source.max_bytes_per_trigger
         )
-        return Selection(backlog, pa.concat_tables(aside), waiting)
+        return Selection(backlog, pa.concat_tables(aside), young)
 
-    def _old_enough(self, files: pa.Table) -> pa.Table:
+    def _by_age(self, files: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """The files that are old enough, and those that are younger than the safety buffer."""
         seconds = self.source.safety_buffer_seconds
         if not seconds:
-            return files
-        return files.filter(pc.less_equal(files["modificationTime"], int((time.time() - seconds) * 1000)))
+            return files, files.slice(0, 0)
+        return _split(files, pc.greater(files["modificationTime"], int((time.time() - seconds) * 1000)))
 
     def _rewritten(self, files: pa.Table, known: pa.Table, table: Table | None) -> pa.Table:
         """The lines of new files and of rewritten ones: their paths are in the ledger with another time or size."""

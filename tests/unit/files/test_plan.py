@@ -26,6 +26,7 @@ PLAN = FilePlan(
     voided=(6, "a file vanished"),
     ledger="uuid",
     model="digest",
+    selection={"source_patterns": ["a"]},
     time=1,
 )
 
@@ -54,6 +55,7 @@ def test_the_keys_on_disk_stay():
         "folders": ["day"],
         "schema": {"type": "struct", "fields": []},
         "model": "digest",
+        "selection": {"source_patterns": ["a"]},
         "voided": {"number": 6, "reason": "a file vanished"},
     }
     assert first == {

@@ -1,0 +1,11 @@
+"""What a lake's logs and ledgers say, for people: the answers of the command `penstock`. Each is a value.
+
+| module | what it answers |
+|---|---|
+| `table_ledger` | one table with its ledger, opened for reading |
+| `relations_status` | where every relation stands, and what needs attention |
+| `file_story` | the files of one table, and what happened to one of them |
+| `history` | batches, merges, windows and commits of others in one time line |
+
+Nothing here starts a JVM or prints. No answer writes.
+"""
