@@ -16,9 +16,12 @@ from penstock.secrets import remember
 from penstock.spark.runner import Runner
 from penstock.sql import tokens as sql
 from penstock.sql.names import Name
+from penstock.sql.wanted import EVERYTHING, Wanted
 from penstock.steps import Step, no_step
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from penstock.changes import MergeReport
     from penstock.files import IngestReport
     from penstock.spark.backend import DataFrame, DeltaTable, SparkSession
@@ -45,6 +48,7 @@ class Lake(LakeFolder):
         self.settings = settings or SessionSettings()
         remember(self.settings.spark_config)
         self._threads = threading.local()
+        self.own_rows = _OwnRows(self)
 
     @property
     def runner(self) -> Runner:
@@ -101,6 +105,7 @@ class Lake(LakeFolder):
         if mode not in _WRITE_MODES:
             raise PenstockError(f"{mode!r} is not a write mode", fix=f"Use one of {', '.join(_WRITE_MODES)}.")
         target = Name.parse(name)
+        self.check_name(target)
         existing = self.find(target)
         if existing is not None and existing.kind != "table":
             raise PenstockError(f"{target} is a {existing.kind}, not a table", fix="Drop it first.")
@@ -204,6 +209,18 @@ class Lake(LakeFolder):
         from penstock.protocol.clone import clone
 
         clone(self, source, target, runner or self.runner, step)
+
+
+class _OwnRows:
+    """The lake's own tables. Their modules bring pyarrow, so they are imported when one is read."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def rows(self, name: Name, wanted: Wanted = EVERYTHING) -> pa.Table:
+        from penstock.own_tables import OwnTables
+
+        return OwnTables(self._lake).rows(name, wanted)
 
 
 def connect(

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.config import keys
 from penstock.config.reference import page
+from penstock.lake.reserved import DESCRIPTIONS, TABLES
 
 ROOT = Path(__file__).parents[2]
 NAMED = sorted(set(re.findall(r"`(tests/[^`]+)`", (ROOT / "docs" / "guarantees.md").read_text())))
@@ -31,3 +32,13 @@ def test_every_key_of_a_guide_is_one(guide: str) -> None:
     named = re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE)
     assert named
     assert [name for name in named if name not in keys.BY_NAME] == []
+
+
+def test_the_page_of_own_tables_has_every_column() -> None:
+    text = (ROOT / "docs" / "own-tables.md").read_text()
+    found = dict(re.findall(r"<!-- columns: (\S+) -->\n(.*?)<!-- end -->", text, re.DOTALL))
+    assert found == {
+        str(name): f"`{name}`: {DESCRIPTIONS[name]}\n\n| column | type | content |\n|---|---|---|\n"
+        + "".join(f"| `{column.name}` | {column.type} | {column.comment} |\n" for column in columns)
+        for name, columns in TABLES.items()
+    }

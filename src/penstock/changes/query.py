@@ -19,6 +19,7 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 from penstock.changes.clauses import closing
 from penstock.errors import NotFound, PenstockError
 from penstock.lake.relations import digest
+from penstock.lake.reserved import SYSTEM_TABLE
 from penstock.sql import tokens as sql
 from penstock.sql.names import Name
 from penstock.sql.quoting import quote
@@ -276,6 +277,12 @@ class _Expansion:
                 f"The model reads {wanted}, which does not exist",
                 where=source.where,
                 fix="Build it first, or correct its name in the SQL.",
+            )
+        if relation.kind == SYSTEM_TABLE:
+            raise PenstockError(
+                f"The model reads {wanted}, one of the lake's own tables, whose changes can't be followed",
+                where=source.where,
+                fix="Use another `incremental_strategy`, or a `table`.",
             )
         if relation.kind == "view":
             query = self._lake.view(relation).sql

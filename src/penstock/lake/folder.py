@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.delta.table import Column
 from penstock.errors import NotFound, PenstockError
-from penstock.lake import disk, leftovers, locations, object_store
+from penstock.lake import disk, leftovers, locations, object_store, reserved
 from penstock.lake.lookup import Lookup
 from penstock.lake.relations import LINK_FILE, VIEW_FILE, Link, Relation, View, digest
 from penstock.sql.names import Name, check_for_spark, check_part, is_part
@@ -24,12 +24,16 @@ class LakeFolder(Lookup):
         self.storage.check_root(writable=True)
         schema = check_part(schema, "schema").lower()
         check_for_spark(schema)
+        if schema in reserved.SCHEMAS:
+            self._check_reserved(schema, schema)
         self.storage.make_folder(self._schema_folder(schema))
         self._sweep(schema)
 
     def drop_schema(self, schema: str, *, cascade: bool = True) -> None:
         """Drop the relations of a schema. Other files in its folder stay, and then the folder stays too."""
         self.check_writable()
+        if schema.lower() in reserved.SCHEMAS:
+            self._check_reserved(schema, schema.lower())
         relations = self.relations(schema)
         if relations and not cascade:
             raise PenstockError(
@@ -53,6 +57,7 @@ class LakeFolder(Lookup):
         NotFound if there is no such relation, unless `missing_ok`.
         """
         self.check_writable()
+        self.check_name(name)
         folder = self._folder(name)
         self._sweep(name.schema)
         marker = self._marker(name)
@@ -78,6 +83,8 @@ class LakeFolder(Lookup):
     def rename(self, old: Name, new: Name, *, step: Step = no_step) -> None:
         """Rename a relation. Readers see it under one of the two names. An error if the new name is taken."""
         self.check_writable()
+        self.check_name(old)
+        self.check_name(new)
         relation = self.get(old)
         check_for_spark(new.schema, new.identifier)
         if self.find(new) is not None:
@@ -111,6 +118,7 @@ class LakeFolder(Lookup):
         comments: Mapping[str, str] | None = None,
     ) -> View:
         """Write a view that every later process sees. The caller must have checked the SQL with Spark."""
+        self.check_name(name)
         documented = {column.lower(): text for column, text in (comments or {}).items()}
         kept = tuple(
             Column(column.name, column.type, column.nullable, documented.get(column.name.lower(), column.comment))
@@ -157,6 +165,7 @@ class LakeFolder(Lookup):
     def link(self, name: Name, link: Link) -> None:
         """Write a link: for every later reader, the name stands for the data at the link's location."""
         self.check_writable()
+        self.check_name(name)
         self.create_schema(name.schema)
         self.storage.write(f"{self._folder(name)}/{LINK_FILE}", link.to_bytes())
 

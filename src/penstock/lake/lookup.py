@@ -11,12 +11,15 @@ from penstock.config import store_options
 from penstock.delta.log import FIRST_COMMIT, has_commits
 from penstock.delta.table import Column, Table
 from penstock.errors import NotFound, PenstockError, UnsupportedTable
-from penstock.lake import leftovers, object_store
+from penstock.lake import leftovers, object_store, reserved
 from penstock.lake.relations import LINK_FILE, VIEW_FILE, Link, Relation, View, digest
-from penstock.secrets import redact, remember, remember_environment
+from penstock.lake.reserved import SYSTEM_TABLE, OwnRows
+from penstock.secrets import logger, redact, remember, remember_environment
 from penstock.sql import tokens as sql
 from penstock.sql.names import Name, check_part, is_part
 from penstock.storage import Storage, files_at, given_location, is_uri, join, normalize, one_spelling
+
+log = logger("penstock.lake")
 
 
 class Lookup:
@@ -41,6 +44,10 @@ class Lookup:
         """Locations from the caller's config. `_link.json` files hold others. A drop does not change these links."""
         self._released: set[tuple[Name, str]] = set()
         """Locations of relations that this process has dropped. The same relations may use them again."""
+        self.own_rows: OwnRows | None = None
+        """Makes the rows of the lake's own tables; None if only their columns are known."""
+        self._warned_of: set[str] = set()
+        """The reserved schemas that this lake has relations of its own in, and that were warned of."""
 
     def __repr__(self) -> str:
         return f"Lake({redact(self.root)!r})"
@@ -76,8 +83,21 @@ class Lookup:
         found = (self.find(name) for name in sorted(on_disk | linked, key=str))
         return [relation for relation in found if relation is not None]
 
+    def own_relations(self, schema: str) -> list[Relation]:
+        """The lake's own tables in a schema, without those whose names are taken by relations on disk."""
+        names = sorted((name for name in reserved.TABLES if name.schema == schema.lower()), key=str)
+        return [found for name in names if (found := self.find(name)) is not None and found.kind == SYSTEM_TABLE]
+
     def find(self, name: Name) -> Relation | None:
         """The relation with this name; None only if there is no such relation."""
+        found = self._find(name)
+        if name in reserved.TABLES:
+            if found is None:
+                return Relation(name, SYSTEM_TABLE, "")
+            self._warn_of_own_schema(name.schema)
+        return found
+
+    def _find(self, name: Name) -> Relation | None:
         folder = self._folder(name)
         here = join(self.root, folder)
         view = self.storage.head(f"{folder}/{VIEW_FILE}")
@@ -126,7 +146,7 @@ class Lookup:
     def mentioned(self, text: str) -> set[Name]:
         """The names in a SQL text whose schema exists in this lake."""
         pairs = sql.mentioned(text)
-        known = {name.schema for name in self.links}
+        known = {name.schema for name in self.links} | set(reserved.SCHEMAS)
         schemas = {schema.lower() for schema in self.schemas()} | known if pairs else set()
         names = set()
         for schema, identifier in pairs:
@@ -135,7 +155,7 @@ class Lookup:
                     names.add(Name(schema, identifier))
                 except PenstockError:
                     continue  # no relation: a path in backticks, or another invalid folder name
-        return names
+        return names | reserved.hidden_in(text)
 
     def log_of(self, name: str | Name) -> Table:
         """The Delta log of a table, without a JVM."""
@@ -152,6 +172,8 @@ class Lookup:
         relation = self.get(name)
         if relation.kind == "view":
             return list(self.view(relation).columns)
+        if relation.kind == SYSTEM_TABLE:
+            return list(reserved.TABLES[relation.name])
         if relation.kind == "files":
             raise UnsupportedTable(f"{relation} stands for raw files, and only Spark knows the columns of raw files")
         return Table.open(relation.location, self.storage_options, files=False).columns
@@ -166,6 +188,11 @@ class Lookup:
             if not inputs:
                 raise PenstockError(f"The view {relation} reads no relation of the lake, so its last change is unknown")
             return max(inputs)
+        if relation.kind == SYSTEM_TABLE:
+            raise PenstockError(
+                f"{relation} is made anew at each read, so it has no time of its last change",
+                fix="For the freshness of such a source, set `loaded_at_field`.",
+            )
         dates = [entry.modified for entry in files_at(relation.location, self.storage_options)]
         if not dates:
             raise NotFound(f"There are no files behind {relation}", where=relation.location)
@@ -177,8 +204,32 @@ class Lookup:
 
     # Where the relations are
 
+    def check_name(self, name: Name) -> None:
+        """PenstockError if the name is an own table's, or is in a reserved schema that the lake did not have before."""
+        if name.schema in reserved.SCHEMAS:
+            self._check_reserved(name, name.schema)
+            if name in reserved.TABLES and self._find(name) is None:
+                raise reserved.refusal(name)
+
+    def _check_reserved(self, name: Name | str, schema: str) -> None:
+        if not self.storage.has_folder(self._schema_folder(schema)):
+            raise reserved.refusal(name)
+        self._warn_of_own_schema(schema)
+
+    def _warn_of_own_schema(self, schema: str) -> None:
+        if schema not in self._warned_of:
+            self._warned_of.add(schema)
+            log.warning(
+                "The lake has a schema %s of its own, and this name is reserved for the lake's own tables now. Its "
+                "relations go on working, and hide own tables of the same name. To see all own tables, move them to "
+                "another schema: ALTER TABLE %s.… RENAME TO ….…",
+                schema,
+                schema,
+            )
+
     def location_of(self, name: Name) -> str:
         """The location of an existing or future table. An error while another process drops or renames it."""
+        self.check_name(name)
         self._settle(name)
         link = self.link_of(name)
         return link.location if link is not None else self.folder_of(name)

@@ -16,12 +16,12 @@ VIEW_FILE = "_view.json"
 LINK_FILE = "_link.json"
 LEDGER_FOLDER = "_checkpoint"
 
-Kind = Literal["table", "view", "files"]
+Kind = Literal["table", "view", "files", "system table"]
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A table, a view, or raw files that are read as a table."""
+    """A table, a view, raw files that are read as a table, or one of the lake's own tables."""
 
     name: Name
     kind: Kind

@@ -27,6 +27,7 @@ def clone(lake: LakeFolder, source: Name, target: Name, runner: Backend, step: S
     target is dropped first, so for a moment there may be none.
     """
     lake.check_writable()
+    lake.check_name(target)
     check_for_spark(target.schema, target.identifier)
     relation = lake.get(source)
     if source == target:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError, condition_of, from_spark
 from penstock.lake.folder import LakeFolder
+from penstock.lake.reserved import SCHEMAS
 from penstock.spark.application import application_of
+from penstock.spark.own_tables import filled, joined
 from penstock.sql import statement as sql
 from penstock.sql.names import Name, check_for_spark
 
@@ -22,29 +24,39 @@ def resolve(spark: SparkSession, lake: LakeFolder, text: str, names: Collection[
     `names` are the relations to attach first; the text's own by default.
     """
     catalog = application_of(spark).catalog
-    catalog.attach(spark, lake, lake.mentioned(text) if names is None else names)
+    mentions = catalog.attach(spark, lake, lake.mentioned(text) if names is None else names, text)
     tried: set[Name] = set()
     while True:
-        try:
-            return spark.sql(text)
-        except Exception as error:
-            name = _missing(error)
-            if name is None or name in tried or lake.find(name) is None:
-                raise from_spark(error, text) from error
-            tried.add(name)
-            catalog.attach(spark, lake, [name])
+        with filled(spark, lake, {} if sql.describes(text) else mentions):
+            try:
+                frame = spark.sql(text)
+                catalog.temporary_views.note(spark, text, mentions)
+                return frame
+            except Exception as error:
+                name = _missing(error)
+                if name is None or name in tried or lake.find(name) is None:
+                    raise from_spark(error, text) from error
+        tried.add(name)
+        mentions = joined(mentions, catalog.attach(spark, lake, [name]))
+
+
+def read_table(spark: SparkSession, lake: LakeFolder, name: Name) -> DataFrame:
+    """A relation of the lake."""
+    mentions = application_of(spark).catalog.attach(spark, lake, [name])
+    with filled(spark, lake, mentions):
+        return spark.table(name.sql)
 
 
 def attach_shown(spark: SparkSession, lake: LakeFolder, text: str) -> None:
     """Attach the schemas or relations on disk that a SHOW lists: Spark lists what is in its catalog."""
     catalog = application_of(spark).catalog
     shown = sql.shown(text)
-    for schema in lake.schemas() if shown.schemas else []:
+    for schema in {*lake.schemas(), *SCHEMAS} if shown.schemas else ():
         catalog.attach_schema(spark, schema.lower())
     if shown.relations_of is not None:
         schema = shown.relations_of.lower()
         catalog.attach_schema(spark, schema)
-        on_disk = {relation.name for relation in lake.relations(schema)}
+        on_disk = {relation.name for relation in [*lake.relations(schema), *lake.own_relations(schema)]}
         catalog.attach(spark, lake, on_disk | catalog.attached(schema))
 
 

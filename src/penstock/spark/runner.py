@@ -27,7 +27,7 @@ from penstock.spark.job_group import JobGroup
 from penstock.spark.lake_statements import run_by_lake
 from penstock.spark.query_columns import of_frame
 from penstock.spark.reading.read_options import ReadOptions
-from penstock.spark.resolution import attach_shown, check_view, resolve
+from penstock.spark.resolution import attach_shown, check_view, read_table, resolve
 from penstock.spark.retry import retrying
 from penstock.spark.startup.store_settings import StoreSettings
 from penstock.spark.statement_settings import configured, refuse_unpinning
@@ -82,8 +82,7 @@ class Runner:
 
     def table(self, name: Name) -> DataFrame:
         """A relation of the lake."""
-        self._application.catalog.attach(self.spark, self.lake, [name])
-        return self.spark.table(name.sql)
+        return read_table(self.spark, self.lake, name)
 
     def columns_of(self, text: str) -> list[Column]:
         """The columns of a query, without running it."""

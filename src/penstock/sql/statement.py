@@ -144,6 +144,14 @@ def read(text: str) -> Statement:
     )
 
 
+def describes(text: str) -> bool:
+    """Whether a statement is about the columns or the names of relations, and reads no rows."""
+    found = tokens(text)
+    words = [token.text.upper() for token in found[:2]]
+    # DESCRIBE of a query makes the query's plan, but reads no rows either.
+    return words[:1] in (["SHOW"], ["DESCRIBE"], ["DESC"])
+
+
 @dataclass(frozen=True)
 class Shown:
     """The part of the lake that a SHOW lists."""

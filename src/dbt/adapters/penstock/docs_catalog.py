@@ -17,13 +17,14 @@ from penstock.api import Lake
 from penstock.delta.table import Column
 from penstock.errors import UnsupportedTable
 from penstock.lake.relations import Relation
+from penstock.lake.reserved import DESCRIPTIONS, SYSTEM_TABLE
 from penstock.sql.names import Name
 
 if TYPE_CHECKING:
     import agate
     from dbt_common.contracts.metadata import CatalogTable
 
-_KINDS = {"table": "table", "view": "view", "files": "external"}
+_KINDS = {"table": "table", "view": "view", "files": "external", SYSTEM_TABLE: "view"}
 _STATISTICS = (
     ("bytes", "Bytes", "Size of the table's files"),
     ("files", "Files", "Number of files"),
@@ -94,6 +95,8 @@ def _columns(lake: Lake, relation: Relation) -> list[Column]:
 def _facts(lake: Lake, relation: Relation) -> tuple[str | None, dict[str, Any]]:
     if relation.kind == "view":
         return lake.view(relation).description, {}
+    if relation.kind == SYSTEM_TABLE:
+        return DESCRIPTIONS[relation.name], {}
     if relation.kind == "files":
         return None, {}
     try:
@@ -141,7 +144,7 @@ class DocsCatalog(EngineAdapter):
     """The calls of `dbt docs generate` and `dbt source freshness`."""
 
     def _get_one_catalog(self, information_schema: Any, schemas: Any, used_schemas: Any) -> agate.Table:
-        names = [relation.name for schema in schemas for relation in self.lake.relations(str(schema))]
+        names = [relation.name for schema in schemas for relation in self.all_relations(str(schema))]
         return self._catalog_filter_table(table(self.lake, names, DATABASE), used_schemas)
 
     def _get_one_catalog_by_relations(self, information_schema: Any, relations: Any, used_schemas: Any) -> agate.Table:

@@ -17,6 +17,7 @@ from dbt.adapters.penstock.connections import PenstockConnectionManager
 from dbt.adapters.penstock.handle import Handle
 from penstock.api import Lake
 from penstock.delta.layout import Layout
+from penstock.lake.relations import Relation
 from penstock.spark.runner import Runner
 
 
@@ -50,6 +51,10 @@ class EngineAdapter(SQLAdapter):
     @property
     def runner(self) -> Runner:
         return self.handle.runner
+
+    def all_relations(self, schema: str) -> list[Relation]:
+        """The relations of a schema, and the lake's own tables in it."""
+        return [*self.lake.relations(schema), *self.lake.own_relations(schema)]
 
     def set_macro_resolver(self, macro_resolver: MacroResolverProtocol) -> None:
         super().set_macro_resolver(macro_resolver)

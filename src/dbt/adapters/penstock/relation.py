@@ -9,6 +9,7 @@ from dbt.adapters.base.relation import BaseRelation, EventTimeFilter, Informatio
 from dbt.adapters.contracts.relation import ComponentName, Policy, RelationType
 
 from penstock.lake.relations import Relation
+from penstock.lake.reserved import SYSTEM_TABLE
 from penstock.sql.names import Name
 from penstock.sql.quoting import quote
 
@@ -38,7 +39,12 @@ class PenstockRelation(BaseRelation):
 
     @classmethod
     def of(cls, relation: Relation, database: str) -> PenstockRelation:
-        kinds = {"table": RelationType.Table, "view": RelationType.View, "files": RelationType.External}
+        kinds = {
+            "table": RelationType.Table,
+            "view": RelationType.View,
+            "files": RelationType.External,
+            SYSTEM_TABLE: RelationType.View,
+        }
         return cls.create(
             database=database,
             schema=relation.name.schema,

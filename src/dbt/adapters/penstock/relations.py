@@ -37,7 +37,7 @@ class Relations(Locations):
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         with self.connections.exception_handler(f"list {schema_relation.schema}"):
-            found = self.lake.relations(check_part(str(schema_relation.schema), "schema"))
+            found = self.all_relations(check_part(str(schema_relation.schema), "schema"))
         return [PenstockRelation.of(relation, DATABASE) for relation in found]
 
     @available.parse(lambda *a, **k: False)

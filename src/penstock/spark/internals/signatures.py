@@ -74,24 +74,30 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     ),
     f"{_SQL}.execution.metric.SQLMetrics$": ("createMetric(SparkContext,String)",),  # metrics
     f"{_SQL}.execution.metric.SQLMetric": ("set(long)",),  # metrics
-    f"{_SQL}.classic.SparkSession": (  # active_session, hadoop, transaction
+    f"{_SQL}.classic.SparkSession": (  # active_session, hadoop, table_cache, transaction
         "getActiveSession()",
         "setActiveSession(SparkSession)",
         "clearActiveSession()",
         "sessionState()",
         "sharedState()",
     ),
-    f"{_SQL}.classic.Dataset": (  # analyzed_plan, file_index, java_frames, text_schema
+    f"{_SQL}.classic.Dataset": (  # analyzed_plan, file_index, java_frames, table_cache, text_schema
         "ofRows(SparkSession,LogicalPlan)",
         "queryExecution()",
         "as(Encoder)",
     ),
-    f"{_SQL}.execution.QueryExecution": ("analyzed()",),  # analyzed_plan, file_index, java_frames
-    f"{_SQL}.internal.SessionState": (  # hadoop, transaction
+    f"{_SQL}.execution.QueryExecution": ("analyzed()",),  # analyzed_plan, file_index, java_frames, table_cache
+    f"{_SQL}.internal.SessionState": (  # hadoop, table_cache, transaction
         "newHadoopConf()",
         "conf()",
         "resourceLoader()",
+        "catalog()",
     ),
+    f"{_SQL}.catalyst.catalog.SessionCatalog": (  # table_cache
+        "cacheTable(QualifiedTableName,LogicalPlan)",
+        "invalidateCachedTable(QualifiedTableName)",
+    ),
+    f"{_SQL}.catalyst.QualifiedTableName": ("<init>(String,String,String)",),  # table_cache
     f"{_SQL}.internal.SharedState": ("jarClassLoader()",),  # class_path
     f"{_SQL}.internal.SessionResourceLoader": ("addJar(String)",),  # class_path
     "org.apache.spark.SparkContext": ("cancelJobGroupAndFutureJobs(String)",),
