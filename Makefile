@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
 .PHONY: help demo test check lint types actionlint archive unit explore functional models intake users faults wheel dist chaos bench
-.PHONY: format reference coverage clean java slice test-dbt-1.12 test-spark-4.1 test-pythons
+.PHONY: format reference coverage clean java slice test-adls test-hdfs test-dbt-1.12 test-spark-4.1 test-pythons
 
 help: ## What can be made
 	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -29,6 +29,7 @@ test: $(VENV)/ready java ## Everything: lint, types and all tests
 
 check: $(VENV)/ready lint types actionlint unit ## The fast loop, before each commit
 
+AZURITE := .tools/azurite/node_modules/.bin/azurite-blob
 CODE := src tests examples benchmarks tools
 lint: $(VENV)/ready
 	$(RUN) ruff check $(CODE)
@@ -80,6 +81,12 @@ wheel: $(VENV)/ready java ## What users install: the wheel, in an empty environm
 
 dist: $(filter .tools/bin/uv,$(UV)) ## Build the wheel and the source distribution
 	$(UV) build --clear
+
+test-adls: $(VENV)/ready $(AZURITE) ## A lake on Azure's blob store, by its emulator; needs npm
+	$(RUN) python -m pytest tests/stores/test_adls.py
+
+test-hdfs: $(VENV)/ready java ## A lake on HDFS, by Hadoop's mini-cluster, whose jar is fetched (56 MB)
+	$(RUN) python -m pytest tests/stores/test_hdfs.py
 
 chaos: $(VENV)/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes, four preemptions
 	PENSTOCK_KILLS=200 PENSTOCK_SEQUENCES=500 $(RUN) python -m pytest tests/faults tests/unit/files tests/functional/changes
@@ -136,6 +143,9 @@ $(VENV)/ready: pyproject.toml uv.lock $(if $(OVERRIDES),Makefile) $(filter .tool
 	$(UV) sync --frozen --quiet
 	$(if $(OVERRIDES),$(UV) pip install --directory / --quiet --no-deps --python $(abspath $(VENV))/bin/python $(OVERRIDES))
 	@touch $@
+
+$(AZURITE):
+	npm install --silent --no-audit --no-fund --prefix .tools/azurite azurite@3.35.0
 
 .tools/bin/uv:
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target .tools uv

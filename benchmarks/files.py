@@ -124,17 +124,65 @@ def measure(number: int) -> None:
         shutil.rmtree(folder)
 
 
-def prepare(number: int, folder: Path) -> None:
-    """Files, and the ledger that a run over them would have left: compactions in tiers, a plan for the last batch."""
-    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+def no_op_on_s3(number: int) -> Measurement:
+    """The same with landing folder and lake on an S3 on loopback."""
+    command = [sys.executable, "-m", "benchmarks.files", "--measure-s3", str(number)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    target = 1.5 if number == max(_LEDGERS) else None
+    peak = f"peak {found['peak']:.0f} MB"
+    work = f"plan a no-op over {number:,} ledger keys on S3"
+    return Measurement(work, found["run"], "listing them by obstore", found["listing"], target, peak)
 
-    from penstock.delta.table import MARK
-    from penstock.files.compaction import Compaction, NumberRange
-    from penstock.files.plan import FilePlan
-    from penstock.files.records import INGESTED, lines
+
+def measure_s3(number: int) -> None:
+    """Keys that a ledger on the same store knows all of; obstore's listing alone, then a run."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    command = [sys.executable, "-m", "benchmarks.listing_server", str(number), str(folder)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        prepare = [sys.executable, "-m", "benchmarks.files", "--prepare-s3", str(number), "--folder", str(folder)]
+        subprocess.run(prepare, check=True)
+        import obstore
+        from obstore.store import S3Store
+
+        assert server.stdout is not None
+        endpoint = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        keys = {"endpoint": endpoint, "access_key_id": "a", "secret_access_key": "b", "region": "us-east-1"}
+        store = S3Store("bucket", config=keys, client_options={"allow_http": True})
+        began = time.perf_counter()
+        listed = sum(chunk.num_rows for chunk in obstore.list(store, "in", chunk_size=20_000, return_arrow=True))
+        listing = time.perf_counter() - began
+        assert listed == number
+        base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        lake = connect("s3://bucket/lake", storage_options={**keys, "allow_http": True})
+        source = files.FileSource.from_mapping({"source_roots": ["s3://bucket/in"], "safety_buffer_seconds": 0})
+        began = time.perf_counter()
+        report = files.ingest(lake, Name.parse("bronze.events"), source, "select * from @data", runner=lake.runner)
+        whole = time.perf_counter() - began
+        assert report.nothing_new
+        assert "pyspark" not in sys.modules
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(json.dumps({"listing": listing, "run": whole, "peak": peak / 1024, "base": base / 1024}))
+    finally:
+        server.kill()
+        server.wait()
+        shutil.rmtree(folder)
+
+
+def prepare_s3(number: int, folder: Path) -> None:
+    """The ledger of made-up keys."""
+    from benchmarks.listing_server import MODIFIED, path_of
+    from penstock.files.source import FILES
+
+    paths = pa.array([f"s3://bucket/in/{path_of(index)}" for index in range(number)], pa.string())
+    listed = pa.table([paths, pa.repeat(MODIFIED * 1000, number), pa.repeat(1, number)], schema=FILES)
+    write_ledger(listed, folder / "lake" / "bronze" / "events")
+
+
+def prepare(number: int, folder: Path) -> None:
+    """Files, and the ledger of a run over them."""
     from penstock.files.source import list_root
-    from penstock.protocol.state import GENERATION
-    from penstock.spark.reading.file_schema import FileSchema
 
     landing = folder / "landing"
     for index in range(number):
@@ -144,8 +192,21 @@ def prepare(number: int, folder: Path) -> None:
         with open(below / f"events-{index:08}.json", "w") as file:
             file.write("x")
     listed = list_root(str(landing)).sort_by([("modificationTime", "ascending"), ("path", "ascending")])
-    batches = -(-number // BATCH)
-    table = folder / "lake" / "bronze" / "events"
+    write_ledger(listed, folder / "lake" / "bronze" / "events")
+
+
+def write_ledger(listed: pa.Table, table: Path) -> None:
+    """The ledger that a run over these files would have left: compactions in tiers, a plan for the last batch."""
+    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+    from penstock.delta.table import MARK
+    from penstock.files.compaction import Compaction, NumberRange
+    from penstock.files.plan import FilePlan
+    from penstock.files.records import INGESTED, lines
+    from penstock.protocol.state import GENERATION
+    from penstock.spark.reading.file_schema import FileSchema
+
+    batches = -(-listed.num_rows // BATCH)
     rows = pa.table({"id": pa.array([1], pa.int64())})
     DeltaTable.create(str(table), schema=rows.schema, configuration={GENERATION: "0"}, raise_if_key_not_exists=False)
     mark = CommitProperties(
@@ -181,7 +242,8 @@ def main() -> None:
 
 
 def ledger() -> None:
-    show("ledger", "A run that finds no new file", [no_op(number) for number in _LEDGERS])
+    measured = [measure(number) for measure in (no_op, no_op_on_s3) for number in _LEDGERS]
+    show("ledger", "A run that finds no new file", measured)
 
 
 def child() -> None:
@@ -189,10 +251,16 @@ def child() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--measure", type=int)
     parser.add_argument("--prepare", type=int)
+    parser.add_argument("--measure-s3", type=int)
+    parser.add_argument("--prepare-s3", type=int)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     if given.measure is not None:
         measure(given.measure)
+    elif given.measure_s3 is not None:
+        measure_s3(given.measure_s3)
+    elif given.prepare_s3 is not None:
+        prepare_s3(given.prepare_s3, given.folder)
     else:
         prepare(given.prepare, given.folder)
 

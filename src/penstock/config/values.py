@@ -188,8 +188,6 @@ def roots(value: Any) -> tuple[str, ...]:
     for root in found:
         if problem := credentials_problem(root):
             raise ValueError(problem)
-        if root.startswith("hdfs:"):
-            raise ValueError("must be a local folder or an object store's URI (hdfs:// can't be listed yet)")
     return found
 
 

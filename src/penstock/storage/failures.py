@@ -21,6 +21,7 @@ _STATUS = re.compile(r"non-2xx status code:? (\d{3})")
 _TIMES = re.compile(r"<RequestTime>([^<]*)</RequestTime>.*?<ServerTime>([^<]*)</ServerTime>", re.DOTALL)
 _METADATA_HOSTS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
 _ADDRESS = re.compile(r"(?:GET|HEAD|PUT|POST|DELETE) (https?://[^/\s?]+)")
+_RPC = re.compile(r"RPCError\(\"([\w.$]+)\", \"(.*)", re.DOTALL)
 _ASK_SECONDS = 5
 
 _KEY = ("InvalidAccessKeyId", "InvalidSecurity", "NotSignedUp")
@@ -80,18 +81,37 @@ def is_uncertain(text: str) -> bool:
 
 def is_of_store(text: str) -> bool:
     """Whether delta-rs's error is about a store that could not be asked, and not about the table."""
-    return "Error performing" in text or "Unknown scheme" in text or "builder error" in text
+    return any(part in text for part in ("Error performing", "Unknown scheme", "builder error", "HdfsObjectStore"))
 
 
 def explain(text: str, location: str, options: Mapping[str, str]) -> Failure | None:
     """What a store's error means; None if the text says nothing that is known."""
     text = _COLOUR.sub("", text)
+    if location.startswith("hdfs://"):
+        return _of_hdfs(text, location)
     if any(host in text for host in _METADATA_HOSTS):
         return _no_credentials(location)
     code = code_of(text)
     if code is None and _REDIRECTED not in text:
-        return _transport(text, location, options) or _by_status(text, options)
+        return _transport(text, location) or _by_status(text, options)
     return _by_code(code or "", text, location, options)
+
+
+def _of_hdfs(text: str, location: str) -> Failure | None:
+    found = _RPC.search(text)
+    if found is None:
+        return _transport(text, location)
+    kind, message = found[1].rpartition(".")[2], found[2].partition("\\n")[0]
+    if kind in ("AccessControlException", "AuthorizationException"):
+        return Failure(f"HDFS refuses this: {message}", "Set HADOOP_USER_NAME or run kinit, or change the permissions.")
+    if kind == "StandbyException":
+        return Failure(
+            f"This name node is on standby ({split_root(location)[0]})",
+            "Write the name service in the URI, and set HADOOP_CONF_DIR to the folder of hdfs-site.xml.",
+        )
+    if kind == "SafeModeException":
+        return Failure("HDFS is in safe mode", "Wait until it has started, or ask its administrator.")
+    return Failure(f"HDFS says: {message} ({kind})", "Check the path and the name node.")
 
 
 def _by_code(code: str, text: str, location: str, options: Mapping[str, str]) -> Failure | None:
@@ -184,7 +204,7 @@ def _no_credentials(location: str) -> Failure:
     )
 
 
-def _transport(text: str, location: str, options: Mapping[str, str]) -> Failure | None:
+def _transport(text: str, location: str) -> Failure | None:
     """Failures before any answer."""
     where = _ADDRESS.search(text)
     address = where[1] if where else split_root(location)[0]

@@ -1,4 +1,4 @@
-"""Small objects on local disk, S3, ADLS and GCS, with the same few methods for every store."""
+"""Small objects on local disk, S3, ADLS, GCS and HDFS, with the same few methods for every store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.exceptions import NotFoundError as StoreNotFound
 from obstore.store import LocalStore, ObjectStore, from_url
@@ -20,13 +19,14 @@ from obstore.store import LocalStore, ObjectStore, from_url
 from penstock.config import store_options
 from penstock.errors import NotFound, PenstockError
 from penstock.storage.failures import explain, is_uncertain, says_no_bucket
+from penstock.storage.hdfs import HdfsStore
 from penstock.storage.locations import is_uri, join, split_root
 from penstock.storage.profiles import Profile, Provider, region_of
 
 # obstore rejects a key with such a part, or strips a slash from an end and then addresses another object.
 _INVALID_KEY = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
-# obstore also raises Python's own errors, e.g. FileNotFoundError for a missing bucket.
-_FAILURES = (BaseError, ValueError, OSError, NotImplementedError)
+# obstore also raises Python's own errors, e.g. FileNotFoundError for a missing bucket. The client of HDFS has no others.
+_FAILURES = (BaseError, ValueError, OSError, RuntimeError)
 _MAYBE = (
     "The object may exist nevertheless, if only the store's answer was lost. Check `storage_options` and run again."
 )
@@ -64,24 +64,30 @@ class Storage:
         self.local = not is_uri(root)
         self._options = options or {}
         self._address, self._prefix = split_root(root)
-        self._opened: ObjectStore | None = None
+        self._opened: ObjectStore | HdfsStore | None = None
         self._has_bucket = False
 
     @property
-    def _store(self) -> ObjectStore:
+    def _store(self) -> ObjectStore | HdfsStore:
         if self._opened is None:
-            given = {} if self.local else self._given()
             try:
-                self._opened = LocalStore(self.root, mkdir=True) if self.local else from_url(self._address, **given)
+                self._opened = self._open()
             except BaseException as error:
                 if not isinstance(error, _FAILURES) and not _is_panic(error):
                     raise
                 raise PenstockError(
                     f"The store can't be opened: {store_options.hidden(_first_line(error), self._options)}",
                     where=self.root,
-                    fix="Use a path or a URI such as s3://, gs:// or abfss://, and check `storage_options`.",
+                    fix="Use a path or a URI such as s3://, gs://, abfss:// or hdfs://, and check `storage_options`.",
                 ) from error
         return self._opened
+
+    def _open(self) -> ObjectStore | HdfsStore:
+        if self.local:
+            return LocalStore(self.root, mkdir=True)
+        if self._address.startswith("hdfs://"):
+            return HdfsStore(self._address)
+        return from_url(self._address, **self._given())
 
     def _given(self) -> dict[str, Any]:
         """What obstore opens the store with. The keys of an AWS profile come from a provider that renews them."""
@@ -128,7 +134,7 @@ class Storage:
             return Entry(path, datetime.fromtimestamp(status.st_mtime, timezone.utc), status.st_size)
         key = self._key(path)
         try:
-            meta = obstore.head(self._store, key)
+            meta = self._store.head(key)
         except (StoreNotFound, FileNotFoundError):
             self._check_bucket(path)
             return None
@@ -143,7 +149,7 @@ class Storage:
             raise self._missing(path)
         key = self._key(path)
         try:
-            return bytes(obstore.get(self._store, key).bytes())
+            return bytes(self._store.get(key).bytes())
         except (StoreNotFound, FileNotFoundError) as error:
             raise self._missing(path, error) from error
         except _FAILURES as error:
@@ -156,7 +162,7 @@ class Storage:
                 # Not through obstore: the name of a file on disk may be an invalid key for obstore.
                 with open(os.path.join(self.root, path), "rb") as file:
                     return file.read(1)
-            return bytes(obstore.get_range(self._store, self._key(path), start=0, length=1))
+            return bytes(self._store.get_range(self._key(path), start=0, length=1))
         except (StoreNotFound, FileNotFoundError) as error:
             raise self._missing(path, error) from error
         except _FAILURES as error:
@@ -166,7 +172,7 @@ class Storage:
         """Write the object atomically, over an old one too: a reader sees the old object or the new one."""
         key = self._key(path)
         try:
-            obstore.put(self._store, key, data)
+            self._store.put(key, data)
         except _FAILURES as error:
             raise self._failed("written", path, error, _MAYBE) from error
 
@@ -179,7 +185,7 @@ class Storage:
         """
         key = self._key(path)
         try:
-            obstore.put(self._store, key, data, mode="create")
+            self._store.put(key, data, mode="create")
         except AlreadyExistsError:
             return self._holds(path, data)
         except _FAILURES as error:
@@ -202,7 +208,7 @@ class Storage:
         """Copy an object inside its store, without a download. NotFound if it does not exist."""
         source, target = self._key(old), self._key(new)
         try:
-            obstore.copy(self._store, source, target)
+            self._store.copy(source, target)
         except (StoreNotFound, FileNotFoundError) as error:
             raise self._missing(old, error) from error
         except _FAILURES as error:
@@ -212,7 +218,7 @@ class Storage:
         """Delete an object. It is no error if the object does not exist."""
         key = self._key(path)
         try:
-            obstore.delete(self._store, key)
+            self._store.delete(key)
         except (StoreNotFound, FileNotFoundError) as error:
             if says_no_bucket(str(error)):
                 raise self._failed("deleted", path, error) from error
@@ -225,7 +231,7 @@ class Storage:
             return
         below = self._key(folder)
         try:
-            for chunk in obstore.list(self._store, below or None):
+            for chunk in self._store.list(below or None):
                 for meta in chunk:
                     yield Entry(self._below(meta["path"]), meta["last_modified"], meta["size"])
         except _FAILURES as error:
@@ -237,7 +243,7 @@ class Storage:
         `path` is the whole key in the bucket. The prefix followed by the key is the object's location.
         """
         try:
-            for chunk in obstore.list(self._store, self._key("") or None, chunk_size=rows, return_arrow=True):
+            for chunk in self._store.list(self._key("") or None, chunk_size=rows, return_arrow=True):
                 yield join(self._address, ""), chunk
         except _FAILURES as error:
             raise self._failed("listed", "", error) from error
@@ -254,7 +260,7 @@ class Storage:
                 raise self._failed("listed", folder, error) from error
         below = self._key(folder)
         try:
-            listed = obstore.list_with_delimiter(self._store, below or None)
+            listed = self._store.list_with_delimiter(below or None)
         except _FAILURES as error:
             raise self._failed("listed", folder, error) from error
         return sorted(prefix.rstrip("/").rsplit("/", 1)[-1] for prefix in listed["common_prefixes"])
@@ -285,7 +291,7 @@ class Storage:
         keys = [self._key(entry.path) for entry in self.list(folder)]
         try:
             if keys:
-                obstore.delete(self._store, keys)
+                self._store.delete(keys)
         except _FAILURES as error:
             raise self._failed("deleted", folder, error) from error
 
@@ -328,7 +334,7 @@ class Storage:
         if self._has_bucket:
             return
         try:
-            next(iter(obstore.list(self._store, self._key(path))), None)
+            next(iter(self._store.list(self._key(path))), None)
         except _FAILURES as error:
             if says_no_bucket(str(error)):
                 raise self._failed("checked", path, error) from error
@@ -338,7 +344,7 @@ class Storage:
         """Why a HEAD was refused. Its answer does not say it, so the store is asked again by a GET."""
         if "status code: 4" in str(refused):
             try:
-                obstore.get_range(self._store, key, start=0, length=1)
+                self._store.get_range(key, start=0, length=1)
             except _FAILURES as error:
                 return error
         return refused
