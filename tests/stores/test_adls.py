@@ -63,7 +63,7 @@ class Job(OneCommitJob):
 
 
 def test_files_are_loaded_once(options: Options) -> None:
-    """Two batches: for a third commit, Azurite gives delta-rs the wrong listing (it ignores where a listing starts)."""
+    """Two batches: for a third commit, Azurite gives delta-rs the wrong listing (it ignores `startFrom`)."""
 
     def run() -> bool:
         lake = Lake(f"az://{azurite.CONTAINER}/ingest", storage_options=options)

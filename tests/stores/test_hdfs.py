@@ -8,9 +8,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 import penstock
 from penstock.errors import PenstockError
@@ -38,6 +41,22 @@ def test_put_if_absent_has_one_winner(hdfs: str) -> None:
 
 def test_relations(hdfs: str) -> None:
     checks.relations(hdfs, {})
+
+
+def test_no_commit_of_delta_rs_is_lost(hdfs: str) -> None:
+    """Spark's commits and Delta's own log store on HDFS rename too; these are those of delta-rs."""
+    location, writers, commits = f"{hdfs}/races/table", 4, 4
+    write_deltalake(location, pa.table({"id": [-1]}))
+
+    def append(writer: int) -> None:
+        for number in range(commits):
+            write_deltalake(location, pa.table({"id": [writer * commits + number]}), mode="append")
+
+    with ThreadPoolExecutor(writers) as pool:
+        list(pool.map(append, range(writers)))
+    table = DeltaTable(location)
+    assert table.version() == writers * commits
+    assert sorted(table.to_pyarrow_table()["id"].to_pylist()) == list(range(-1, writers * commits))
 
 
 def test_spark_loads_files_once_and_a_run_without_new_files_starts_no_jvm(hdfs: str) -> None:

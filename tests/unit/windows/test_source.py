@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,22 @@ def test_a_folder_like_a_pattern_that_is_not_there_is_an_error(tmp_path: Path) -
     (tmp_path / "r[1]").mkdir()
     with pytest.raises(NotFound):
         found(f"{tmp_path}/r[1]/in/%Y/%m/%d/*.json")
+
+
+def test_only_the_folders_of_a_window_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day in range(1, 29):
+        folder = tmp_path / f"in/2026/04/{day:02}/part=a"
+        folder.mkdir(parents=True)
+        (folder / "1.json").write_text("{}")
+    listed, scandir = [], os.scandir
+
+    def noted(path: str) -> object:
+        listed.append(str(path))
+        return scandir(path)
+
+    monkeypatch.setattr("penstock.files.source.os.scandir", noted)
+    assert found(f"{tmp_path}/in/%Y/%m/%d/*/*.json") == [f"{tmp_path}/in/2026/04/01/part=a/1.json"]
+    assert sorted(listed) == [f"{tmp_path}/in/2026/04/01", f"{tmp_path}/in/2026/04/01/part=a"]
 
 
 def window(start: str, end: str) -> Window:

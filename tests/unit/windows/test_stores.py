@@ -66,3 +66,13 @@ def test_only_the_folders_of_the_window_are_listed(s3: S3) -> None:
     for _ in range(3):
         found.is_empty(EMPTY_DAY)
     assert s3.requests["LIST"] == 2  # the day's folder, and whether there is anything at all
+
+
+def test_the_size_of_the_other_days_does_not_matter(s3: S3) -> None:
+    for number in range(3_000):
+        s3.put(f"in/a#b/2026/03/{number % 28 + 1:02}/{number}.json", b"{}")
+    found = select(s3, path="s3://bucket/in/a#b/%Y/%m/%d/*.json")
+    assert not found.is_empty(DAY)
+    assert s3.requests["LIST"] == 1
+    assert found.is_empty(EMPTY_DAY)
+    assert s3.requests["LIST"] == 3  # of the folder above, one page
