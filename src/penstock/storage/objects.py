@@ -31,6 +31,7 @@ _MAYBE = (
     "The object may exist nevertheless, if only the store's answer was lost. Check `storage_options` and run again."
 )
 _READ_AS_ANOTHER = re.compile(r"\\|%[0-9A-Fa-f]{2}")
+_CONFLICTS = 4
 _CHECK = "Check the path, its permissions and `storage_options`."
 
 
@@ -182,27 +183,40 @@ class Storage:
         A store may write the object but lose its answer. The client then tries again and learns that the object
         exists, or it gives up. So this method reads the object after such an answer: equal bytes count as our own
         write, and the result is True. Two writers of the same bytes therefore both get True.
+
+        S3 also answers "conflict" while another put is on its way, and obstore then says that the object exists. If it
+        does not, the put is tried again.
         """
+        for _ in range(_CONFLICTS - 1):
+            try:
+                return self._put_new(path, data)
+            except NotFound:
+                continue
+        try:
+            return self._put_new(path, data)
+        except NotFound as error:
+            raise PenstockError(
+                f"The store answered {_CONFLICTS} times that another write is on its way, and there is no object",
+                where=join(self.root, path),
+                fix="Nothing was written. Run again.",
+            ) from error
+
+    def _put_new(self, path: str, data: bytes) -> bool:
+        """One put of `write_new`; NotFound if the store says that the object exists, and it does not."""
         key = self._key(path)
         try:
             self._store.put(key, data, mode="create")
         except AlreadyExistsError:
-            return self._holds(path, data)
+            return self.read(path) == data
         except _FAILURES as error:
             failure = self._failed("written", path, error, _MAYBE)
             try:
-                if self._holds(path, data):
+                if self.read(path) == data:
                     return True
             except PenstockError:
-                pass  # the store does not answer; the first error says more
+                pass  # it is not there, or the store does not answer; the first error says more
             raise failure from error
         return True
-
-    def _holds(self, path: str, data: bytes) -> bool:
-        try:
-            return self.read(path) == data
-        except NotFound:
-            return False
 
     def copy(self, old: str, new: str) -> None:
         """Copy an object inside its store, without a download. NotFound if it does not exist."""

@@ -169,6 +169,17 @@ def test_a_put_that_succeeded_and_is_answered_by_an_error_was_ours(s3: S3) -> No
     assert Storage("s3://bucket/lake", s3.options).write_new("plan", b"mine")
 
 
+def test_a_conflict_with_a_put_that_is_on_its_way_is_not_another_writer(s3: S3) -> None:
+    storage = Storage("s3://bucket/lake", s3.options)
+    s3.fail("PUT", status=409, times=3, code="ConditionalRequestConflict")
+    assert storage.write_new("plan", b"mine")
+    assert storage.read("plan") == b"mine"
+    s3.fail("PUT", status=409, times=100, code="ConditionalRequestConflict")
+    with pytest.raises(PenstockError, match=r"4 times.*s3://bucket/lake/other"):
+        storage.write_new("other", b"mine")
+    assert "lake/other" not in s3.objects
+
+
 def test_a_put_that_failed_for_good_is_an_error(s3: S3) -> None:
     storage = Storage("s3://bucket/lake", s3.options)
     s3.fail("PUT", BEFORE, status=400)
