@@ -66,6 +66,11 @@ def _make(folder: Path, *, mends: bool) -> None:
         folder.mkdir(mode=0o700)
     except FileExistsError:
         pass
+    check_folder(folder, mends=mends)
+
+
+def check_folder(folder: Path, *, mends: bool = False) -> None:
+    """PenstockError if others own a folder of the cache or may write there; `mends` takes that right away."""
     if os.name != "posix":
         return
     found = folder.stat()

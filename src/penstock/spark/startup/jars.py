@@ -100,8 +100,18 @@ def given_jars(given: Sequence[str]) -> list[str]:
 
 def delta_jars(spark_home: str, java: str, repositories: tuple[Repository, ...] = ()) -> list[str]:
     """The paths of Delta's jars and of Spark's jar for Avro, as `fetched` returns them."""
-    folder = f"delta-{_DELTA}-avro-{_AVRO}-spark-{_SPARK}"
-    return fetched(JarSet("Delta's jars", folder, _coordinates(), _SHA256), spark_home, java, repositories)
+    return fetched(delta_jar_set(), spark_home, java, repositories)
+
+
+def delta_jar_set() -> JarSet:
+    """Delta's jars and Spark's jar for Avro."""
+    return JarSet("Delta's jars", f"delta-{_DELTA}-avro-{_AVRO}-spark-{_SPARK}", _coordinates(), _SHA256)
+
+
+def missing_jars(jars: JarSet) -> list[str]:
+    """The jars that the cache does not have as they were published. Nothing is fetched or created."""
+    folder = cache_folder() / JARS / jars.folder
+    return [name for name in jars.names if name not in jars.sums or not _is_right(folder / name, jars)]
 
 
 def fetched(jars: JarSet, spark_home: str, java: str, repositories: tuple[Repository, ...] = ()) -> list[str]:

@@ -31,17 +31,20 @@ class Given:
 
     @cached_property
     def lake(self) -> Lake:
-        """The lake. With `--root` nothing of dbt is imported."""
+        """The lake; an error if its root can't be read."""
+        self.unchecked.storage.check_root(writable=False)
+        return self.unchecked
+
+    @cached_property
+    def unchecked(self) -> Lake:
+        """The lake, whether it can be read or not. With `--root` nothing of dbt is imported."""
         from penstock.api import Lake
 
-        if self.root is not None:
-            # A relative root starts here, as in a shell.
-            root = self.root if "://" in self.root else os.path.abspath(os.path.expanduser(self.root))
-            lake = Lake(root)
-        else:
-            lake = self.credentials.lake(self.project)
-        lake.storage.check_root(writable=False)
-        return lake
+        if self.root is None:
+            found: Lake = self.credentials.lake(self.project)
+            return found
+        # A relative root starts here, as in a shell.
+        return Lake(self.root if "://" in self.root else os.path.abspath(os.path.expanduser(self.root)))
 
     @property
     def project(self) -> str:
