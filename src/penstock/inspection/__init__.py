@@ -6,6 +6,8 @@
 | `relations_status` | where every relation stands, and what needs attention |
 | `file_story` | the files of one table, and what happened to one of them |
 | `history` | batches, merges, windows and commits of others in one time line |
+| `planned` | what a run of one model would do now |
+| `doctor` | whether this machine and the lake's store are fit for a run |
 
 Nothing here starts a JVM or prints. No answer writes.
 """

@@ -108,9 +108,7 @@ def _java() -> Check:
         )
     text = f"{java}, version {found.group(1)}{found.group(2)}"
     if int(found.group(1)) not in _JAVAS:
-        return Check(
-            "java", "error", text, "Spark needs Java 17 or 21: install one, and set JAVA_HOME to its folder."
-        )
+        return Check("java", "error", text, "Spark needs Java 17 or 21: install one, and set JAVA_HOME to its folder.")
     return Check("java", "ok", text)
 
 
@@ -127,9 +125,7 @@ def _memory(settings: SessionSettings) -> Check:
     if _bytes(heap) > total:
         return Check("memory", "error", text, "Set `session.memory` to at most half of the memory.")
     if _bytes(heap) > 0.8 * total:
-        return Check(
-            "memory", "warning", text, "Python and Spark's buffers need memory too: lower `session.memory`."
-        )
+        return Check("memory", "warning", text, "Python and Spark's buffers need memory too: lower `session.memory`.")
     if total < _LITTLE:
         return Check("memory", "warning", text, "Give the container or the machine 4 GB.")
     return Check("memory", "ok", text)

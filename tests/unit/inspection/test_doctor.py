@@ -33,7 +33,8 @@ def java(folder: Path, version: str | None) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("version", "verdict"), [("17.0.15", "ok"), ("21", "ok"), ("11.0.2", "error"), ("1.8.0_392", "error"), (None, "warning")]
+    ("version", "verdict"),
+    [("17.0.15", "ok"), ("21", "ok"), ("11.0.2", "error"), ("1.8.0_392", "error"), (None, "warning")],
 )
 def test_java_is_not_started(
     shop: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str | None, verdict: str

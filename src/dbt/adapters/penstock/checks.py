@@ -19,6 +19,20 @@ from penstock.secrets import redact
 _MADE_AS_TABLES = ("table", "incremental", "seed", "snapshot")
 
 
+def errors_of(model: Any, manifest: Any) -> list[str]:
+    """All errors in the config of one model."""
+    found, kind = problems(model, manifest), kind_of(model)
+    errors = found.errors
+    if files.is_file_model(model.config.to_dict()):
+        errors += files.problems(model.config.to_dict(), manifest)
+    if kind in WINDOWS:
+        errors += windows.problems(model)
+    for line in found.ignored:
+        logger.debug(f"{model.unique_id}: {line}; the key is inherited, so this is not an error")
+    # Two checks may find the same error.
+    return list(dict.fromkeys(errors))
+
+
 class Checks(Locations):
     """All errors of a model's config in one message."""
 
@@ -46,16 +60,7 @@ class Checks(Locations):
             self._check_location_of(model)
 
     def _problems(self, model: Any) -> list[str]:
-        found, kind = problems(model, self._macro_resolver), kind_of(model)
-        errors = found.errors
-        if files.is_file_model(model.config.to_dict()):
-            errors += files.problems(model.config.to_dict(), self._macro_resolver)
-        if kind in WINDOWS:
-            errors += windows.problems(model)
-        for line in found.ignored:
-            logger.debug(f"{model.unique_id}: {line}; the key is inherited, so this is not an error")
-        # Two checks may find the same error.
-        return list(dict.fromkeys(errors))
+        return errors_of(model, self._macro_resolver)
 
     def _inlined(self, model: Any) -> Iterator[Any]:
         """The ephemeral models whose SQL is part of a model's."""

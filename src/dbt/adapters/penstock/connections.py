@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.sql import SQLConnectionManager
@@ -30,6 +30,8 @@ class PenstockConnectionManager(SQLConnectionManager):
     TYPE = "penstock"
     manifest: Any = None
     """dbt's manifest; None until a project is parsed."""
+    refuses: ClassVar[str] = ""
+    """Why no statement may run in this process; `penstock plan` sets it, because macros may run queries at compile time."""
 
     @property
     def project_root(self) -> str | None:
@@ -53,7 +55,7 @@ class PenstockConnectionManager(SQLConnectionManager):
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
         if connection.state != ConnectionState.OPEN:
-            connection.handle = Handle(self.lake)
+            connection.handle = Handle(self.lake, self.refuses)
             connection.state = ConnectionState.OPEN
         return connection
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.api import Lake
-from penstock.errors import from_spark
+from penstock.errors import PenstockError, from_spark
 from penstock.spark.backend import Result
 from penstock.spark.runner import Runner
 from penstock.sql.statement import read
@@ -25,6 +25,8 @@ class Cursor:
         self.result: Result | None = None
 
     def execute(self, sql: str, bindings: Any = None) -> None:
+        if self._handle.refuses:
+            raise PenstockError(f"No statement runs here: {self._handle.refuses}")
         # dbt sends `commit` before a hook outside of a transaction; here each statement commits by itself.
         given = [statement for statement in statements(sql) if read(statement).verb != "COMMIT"]
         before, last = given[:-1], given[-1] if given else None
@@ -77,8 +79,10 @@ class Cursor:
 class Handle:
     """A thread's connection. It starts nothing."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, refuses: str = "") -> None:
+        """`refuses` says why this connection runs no statement; empty if it does."""
         self.lake = lake
+        self.refuses = refuses
         self.runner = Runner(lake, lake.settings)
         self.cancelled = False
         self._conf: dict[str, str] = {}

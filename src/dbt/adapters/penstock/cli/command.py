@@ -17,6 +17,7 @@ WRONG = 1
 """The exit code of a command that found something wrong, or failed."""
 
 COMMANDS = {
+    "plan": "What `dbt run` would do now, without running anything.",
     "status": "Every relation of the lake: what it holds, and what needs attention.",
     "files": "The files of a table, and what happened to one of them.",
     "history": "Batches, merges, windows and commits of others, in one time line.",

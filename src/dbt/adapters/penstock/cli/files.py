@@ -158,6 +158,7 @@ def release(given: Given, table: str, paths: tuple[str, ...], json: bool) -> Non
     if relation.kind != "table":
         raise PenstockError(f"{relation} is a {relation.kind}, so no file of it is in quarantine")
     whole = [given_location(path, os.getcwd(), options=lake.storage_options) for path in paths]
+    lake.runner.check_commits(relation.location)
     done = take_out(Journal(relation.location, lake.storage_options, lake.runner.commit_marks), whole)
     if json:
         screen.print_json(
