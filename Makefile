@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
 .PHONY: help demo test check lint types actionlint archive unit explore functional models intake users faults wheel dist chaos bench
-.PHONY: format reference coverage clean java slice test-adls test-hdfs test-dbt-1.12 test-spark-4.1 test-pythons
+.PHONY: format reference coverage clean java slice slice-s3 test-s3 test-adls test-hdfs test-dbt-1.12 test-spark-4.1 test-pythons
 
 help: ## What can be made
 	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -25,7 +25,7 @@ demo: $(VENV)/ready java ## Build the example project into ./lake and show it
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: $(VENV)/ready java ## Everything: lint, types and all tests
 	$(MAKE) --no-print-directory -j2 archive lint types actionlint
-	$(MAKE) --no-print-directory -j2 models intake faults unit explore wheel
+	$(MAKE) --no-print-directory -j2 models intake faults slice-s3 unit explore wheel
 
 check: $(VENV)/ready lint types actionlint unit ## The fast loop, before each commit
 
@@ -88,8 +88,27 @@ test-adls: $(VENV)/ready $(AZURITE) ## A lake on Azure's blob store, by its emul
 test-hdfs: $(VENV)/ready java ## A lake on HDFS, by Hadoop's mini-cluster, whose jar is fetched (56 MB)
 	$(RUN) python -m pytest tests/stores/test_hdfs.py
 
-chaos: $(VENV)/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes, four preemptions
-	PENSTOCK_KILLS=200 PENSTOCK_SEQUENCES=500 $(RUN) python -m pytest tests/faults tests/unit/files tests/functional/changes
+# Each of these goes by the place that --on names.
+S3_SLICE := tests/functional/test_file_models.py tests/functional/test_change_models.py tests/functional/test_signature.py \
+  tests/functional/adapter/test_simple_snapshot.py::TestSnapshot tests/functional/test_microbatch_files.py
+slice-s3: $(VENV)/ready java
+	$(RUN) python -m pytest --on s3 $(S3_SLICE) -m 'not slow'
+
+S3_SERVER := .tools/go/versitygw
+S3_TESTS := tests/functional/adapter tests/functional/changes $(filter-out %test_stores_without_jars.py,$(wildcard tests/functional/files/test_*.py)) \
+  $(wildcard tests/functional/test_*model*.py tests/functional/test_microbatch*.py tests/functional/test_s3*.py) \
+  tests/functional/test_signature.py tests/faults/test_s3_races.py
+test-s3: $(VENV)/ready java $(S3_SERVER) ## The functional tests with the lakes on S3 (versitygw), and races of drivers there
+	PENSTOCK_S3_SERVER=$(CURDIR)/$(S3_SERVER) $(RUN) python -m pytest --on s3 $(S3_TESTS) -m 'not slow'
+
+# A server whose conditional put is real. Its build takes minutes.
+$(S3_SERVER):
+	@command -v go >/dev/null || { echo "The S3 server for tests is built by Go 1.25 or later, and there is none."; exit 1; }
+	GOBIN=$(CURDIR)/.tools/go go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+
+chaos: $(VENV)/ready java ## The long ones: 200 kills, 1,200 batches, 500 histories of changes, four preemptions, races on S3
+	PENSTOCK_KILLS=200 PENSTOCK_SEQUENCES=500 PENSTOCK_ROUNDS=20 PENSTOCK_COMMITS=60 $(RUN) python -m pytest tests/faults tests/unit/files tests/functional/changes
+	PENSTOCK_FAULTS=10000 $(RUN) python -m pytest tests/functional/test_s3_faults.py
 	PENSTOCK_PREEMPTIONS=4 PENSTOCK_EXPLORATION_SECONDS=60 $(RUN) python -m pytest tests/exploration -rP
 
 # A bit of everything that Python, Spark or dbt could do in another way in another version.
@@ -116,7 +135,7 @@ $(PYTHONS:%=test-python-%): test-python-%:
 	UV_PYTHON=$(call interpreter,$*) $(MAKE) --no-print-directory VENV=.venv-$* unit slice
 
 bench: $(VENV)/ready java ## Measure against peers, as ratios; the result goes to docs/benchmarks.md
-	$(RUN) python -m benchmarks
+	$(if $(wildcard $(S3_SERVER)),PENSTOCK_S3_SERVER=$(CURDIR)/$(S3_SERVER)) $(RUN) python -m benchmarks
 
 format: $(VENV)/ready ## Put the code into shape
 	$(RUN) ruff check --fix $(CODE)

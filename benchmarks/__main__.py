@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import against_dbt_spark, changes, files, windows
+from benchmarks import against_dbt_spark, changes, files, stores, windows
 
 BENCHMARKS = {
     "dbt-spark": against_dbt_spark.main,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "ledger": files.ledger,
     "changes": changes.main,
     "windows": windows.main,
+    "stores": stores.main,
 }
 
 

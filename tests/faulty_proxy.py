@@ -70,6 +70,19 @@ class Proxy:
         with self._lock:
             self._waiting.clear()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Inside, no request meets a fault, and none is counted."""
+        with self._lock:
+            kept, self._waiting = self._waiting, []
+            seen = len(self.seen)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting = kept
+                del self.seen[seen:]
+
     def carry(self, request: Request) -> Answer | None:
         with self._lock:
             self.seen.append(request)

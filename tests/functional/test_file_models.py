@@ -10,6 +10,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 from penstock.delta.table import Table
 from penstock.sql.names import Name
+from tests.places import Place
 
 pytestmark = pytest.mark.users_session
 
@@ -60,7 +61,7 @@ class TestFileModel:
             "sources.yml": SOURCES,
         }
 
-    def test_each_file_is_in_once(self, project) -> None:
+    def test_each_file_is_in_once(self, project, place: Place) -> None:
         for number in range(1, 6):
             land(project, f"{number}.json", number)
         (Path(project.project_root) / "landing" / "notes.txt").write_text("not data")
@@ -68,7 +69,7 @@ class TestFileModel:
         landed = next(result for result in results if result.node.name == "landed")
         assert (landed.adapter_response["files"], landed.adapter_response["rows_inserted"]) == (5, 5)
         assert "batch 3 of 3 · 1 file" in said
-        location = Path(project.adapter.lake.location_of(Name(project.test_schema, "over")))
+        location = place.path(project.adapter.lake.location_of(Name(project.test_schema, "over")))
         assert Table.open(str(location)).description == "Events, each file once"
         for model in ("landed", "rebuilt", "over", "contracted"):
             assert ids(project, model) == [1, 2, 3, 4, 5], model
@@ -207,12 +208,12 @@ class TestWrongFileModel:
             ("unknown", ["nowhere"]),
         ],
     )
-    def test_one_clear_error(self, project, model: str, expected: list[str]) -> None:
+    def test_one_clear_error(self, project, place: Place, model: str, expected: list[str]) -> None:
         land(project, "1.json", 1)
         results = run_dbt(["run", "-s", model], expect_pass=False)
         for part in expected:
             assert part in results[0].message
-        assert not (Path(project.adapter.lake.root) / project.test_schema / model).exists()
+        assert not (place.path(project.adapter.lake.root) / project.test_schema / model).exists()
 
 
 class TestEmptyFirst:
@@ -220,11 +221,11 @@ class TestEmptyFirst:
     def models(self) -> dict[str, str]:
         return {"begun_empty.sql": MODEL}
 
-    def test_what_empty_has_made_takes_batch_after_batch(self, project) -> None:
+    def test_what_empty_has_made_takes_batch_after_batch(self, project, place: Place) -> None:
         """It has no mark of ours, and becomes ours as it is: what its owner set is kept."""
         land(project, "first.json", 1, 2)
         run_dbt(["run", "-s", "begun_empty", "--empty"])
-        table = project.adapter.lake.location_of(Name(project.test_schema, "begun_empty"))
+        table = str(place.path(project.adapter.lake.location_of(Name(project.test_schema, "begun_empty"))))
         assert Table.open(table).mark is None
         project.run_sql(f"alter table {project.test_schema}.begun_empty set tblproperties ('team' = 'shop')")
         run_dbt(["run", "-s", "begun_empty"])

@@ -45,6 +45,10 @@ class Store:
         """A path below the folder, as Penstock is given it."""
         return str(path)
 
+    def path(self, location: str) -> Path:
+        """The path of a location."""
+        return Path(location)
+
 
 class Disk(Store):
     """The local disk."""
@@ -77,6 +81,10 @@ class Place:
         '/tmp/pytest-0/lake'
         """
         return self.store.location(Path(path))
+
+    def path(self, location: str) -> Path:
+        """Where the files of a location are on this machine."""
+        return self.store.path(location)
 
     def session(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """A test's `session:` with what this place needs; what the place needs wins."""

@@ -33,7 +33,7 @@ class S3(Store):
     @contextmanager
     def open(cls, folder: Path) -> Iterator[S3]:
         binary = os.environ.get("PENSTOCK_S3_SERVER")
-        server = _versitygw(binary, folder) if binary else _own(folder)
+        server = _versitygw(binary, folder) if binary else own_server(folder)
         with server as endpoint:
             yield cls(folder, endpoint)
 
@@ -50,9 +50,12 @@ class S3(Store):
     def location(self, path: Path) -> str:
         return f"s3://{self._folder.name}/{path.relative_to(self._folder)}"
 
+    def path(self, location: str) -> Path:
+        return self._folder / location.removeprefix(f"s3://{self._folder.name}/")
+
 
 @contextmanager
-def _own(folder: Path) -> Iterator[str]:
+def own_server(folder: Path) -> Iterator[str]:
     """The tests' own server, in a process of its own: delta-rs's reader holds Python's lock while it waits for it."""
     command = [sys.executable, "-m", "tests.s3_server", folder.name, str(folder)]
     process = subprocess.Popen(
