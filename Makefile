@@ -14,7 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
 .PHONY: help demo test check lint types actionlint archive unit explore functional models intake users faults wheel dist chaos bench
-.PHONY: format reference coverage clean java slice slice-s3 test-s3 test-adls test-hdfs test-dbt-1.12 test-spark-4.1 test-pythons
+.PHONY: format reference coverage clean java slice slice-s3 test-s3 test-adls test-hdfs test-cluster cluster soak
+.PHONY: test-dbt-1.12 test-spark-4.1 test-pythons
 
 help: ## What can be made
 	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -25,7 +26,7 @@ demo: $(VENV)/ready java ## Build the example project into ./lake and show it
 # Two at a time: each waits, for half of its time, for a process to start or a thread to end.
 test: $(VENV)/ready java ## Everything: lint, types and all tests
 	$(MAKE) --no-print-directory -j2 archive lint types actionlint
-	$(MAKE) --no-print-directory -j2 models intake faults slice-s3 unit explore wheel
+	$(MAKE) --no-print-directory -j2 models intake faults slice-s3 cluster unit explore wheel
 
 check: $(VENV)/ready lint types actionlint unit ## The fast loop, before each commit
 
@@ -111,6 +112,17 @@ chaos: $(VENV)/ready java ## The long ones: 200 kills, 1,200 batches, 500 histor
 	PENSTOCK_FAULTS=10000 $(RUN) python -m pytest tests/functional/test_s3_faults.py
 	PENSTOCK_PREEMPTIONS=4 PENSTOCK_EXPLORATION_SECONDS=60 $(RUN) python -m pytest tests/exploration -rP
 
+# What a cluster could do in another way: every kind of model, and Python on the executors.
+CLUSTER_TESTS := tests/functional/test_cluster.py tests/functional/changes tests/functional/adapter/test_basic.py \
+	tests/functional/adapter/test_simple_snapshot.py tests/functional/adapter/test_python_model.py \
+	$(addprefix tests/functional/test_,file_models.py change_models.py microbatch.py python_functions.py seeds.py strategies.py clone.py)
+test-cluster: $(VENV)/ready java ## The part of the tests that fits, on a standalone cluster of this machine, and parts of it killed
+	$(RUN) python -m pytest --on cluster $(CLUSTER_TESTS) -m 'not slow'
+	$(RUN) python -m pytest --on cluster tests/faults/test_cluster.py
+
+cluster: $(VENV)/ready java
+	$(RUN) python -m pytest --on cluster tests/functional/test_cluster.py -m 'not slow'
+
 # A bit of everything that Python, Spark or dbt could do in another way in another version.
 SLICE := tests/functional/adapter/test_basic.py tests/functional/test_file_models.py tests/functional/test_change_models.py
 slice: $(VENV)/ready java
@@ -136,6 +148,11 @@ $(PYTHONS:%=test-python-%): test-python-%:
 
 bench: $(VENV)/ready java ## Measure against peers, as ratios; the result goes to docs/benchmarks.md
 	$(if $(wildcard $(S3_SERVER)),PENSTOCK_S3_SERVER=$(CURDIR)/$(S3_SERVER)) $(RUN) python -m benchmarks
+
+MINUTES := 60
+ON := local
+soak: $(VENV)/ready java ## Files arrive for MINUTES while runs overlap and get killed, ON local, s3, cluster or cluster-s3
+	$(RUN) python -m benchmarks.soak --minutes $(MINUTES) --on $(ON)
 
 format: $(VENV)/ready ## Put the code into shape
 	$(RUN) ruff check --fix $(CODE)

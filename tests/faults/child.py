@@ -23,12 +23,14 @@ def main(orders: dict) -> None:
 
     def step(name: str) -> None:
         seen[name] = seen.get(name, 0) + 1
+        if orders.get("tell"):
+            print(f"step {name}", flush=True)
         if name == orders.get("kill") and seen[name] == orders.get("nth", 1):
             os.kill(os.getpid(), signal.SIGKILL)
         if name == orders.get("stop") and seen[name] == orders.get("nth", 1):
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    lake = connect(orders["root"], session=orders["session"])
+    lake = connect(orders["root"], session=orders["session"], storage_options=orders.get("storage_options"))
     if orders.get("ready"):
         lake.spark.sql("select 1").collect()
         print("ready", flush=True)
