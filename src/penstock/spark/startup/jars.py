@@ -184,7 +184,8 @@ def _ivy(
     classpath = os.path.join(spark_home, "jars", "*")
     command = [java, "-cp", classpath, "org.apache.ivy.Main", "-warn"]
     command += ["-settings", str(staging / "settings.xml"), "-ivy", str(staging / "ivy.xml")]
-    command += ["-types", "jar", "-retrieve", str(staging / "jars" / "[artifact]-[revision].[ext]")]
+    # A bundle is a jar for OSGi.
+    command += ["-types", "jar", "bundle", "-retrieve", str(staging / "jars" / "[artifact]-[revision].[ext]")]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS_TO_FETCH)
     except subprocess.TimeoutExpired as error:
