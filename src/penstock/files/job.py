@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.delta.layout import Layout
 from penstock.errors import PenstockError, StatementError
@@ -19,7 +18,7 @@ from penstock.files.progress import Progress
 from penstock.files.query import FileQuery
 from penstock.files.reading.bad_files import BadFiles
 from penstock.files.reading.reader import Reader, Reading
-from penstock.files.records import LINES, known
+from penstock.files.records import LINES, summary_of
 from penstock.files.report import Batch, FileReporter, IngestReport
 from penstock.files.source import Listings, none
 from penstock.files.tidying import Tidier
@@ -226,12 +225,7 @@ class FileJob(Job[FilePlan]):
     def _summarize(self, state: State) -> None:
         records = self._ledger.records
         self.step("summary")
-        facts = {
-            "modifiedTime": pc.max(records["modificationTime"]).as_py(),
-            "files": known(records).num_rows,
-            "bytes": pc.sum(records["size"]).as_py() or 0,
-        }
-        self.journal.summarize(state, facts)
+        self.journal.summarize(state, summary_of(records))
 
     # Planning
 

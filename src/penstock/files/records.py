@@ -73,6 +73,16 @@ def known(records: pa.Table) -> pa.Table:
     return pa.concat_tables([records.filter(pc.invert(touched)), rows.filter(pa.array(kept, pa.bool_()))])
 
 
+def summary_of(records: pa.Table) -> dict[str, Any]:
+    """The facts of a ledger's records in the summary for people."""
+    counted = known(records)
+    return {
+        "modifiedTime": pc.max(counted["modificationTime"]).as_py(),
+        "files": counted.num_rows,
+        "bytes": pc.sum(counted["size"]).as_py() or 0,
+    }
+
+
 def without(files: pa.Table, records: pa.Table) -> pa.Table:
     """The files that are not in the records, by path, time and size.
 

@@ -103,11 +103,12 @@ class WindowLedger:
             plans = sorted(number for number in self._journal.records().plans if number < state.mark)
             earlier = [number for number in plans if number < state.generation]
             self._remove(self._journal.path_of(number) for number in {*earlier, *plans[:-_MOST]})
-            self._remove(path for path in self._all_records() if _generation_of(path) < state.generation)
+            self._remove(path for path, generation in self.all_records() if generation < state.generation)
 
-    def _all_records(self) -> list[str]:
+    def all_records(self) -> list[tuple[str, int]]:
+        """The paths of the records of all generations, each with its generation."""
         found = (entry.path for entry in self._journal.storage.list(_FOLDER))
-        return [path for path in found if _OF_A_GENERATION.fullmatch(path)]
+        return [(path, _generation_of(path)) for path in found if _OF_A_GENERATION.fullmatch(path)]
 
     def _remove(self, paths: Iterable[str]) -> None:
         for path in paths:

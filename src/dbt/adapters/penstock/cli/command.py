@@ -21,6 +21,7 @@ COMMANDS = {
     "status": "Every relation of the lake: what it holds, and what needs attention.",
     "files": "The files of a table, and what happened to one of them.",
     "history": "Batches, merges, windows and commits of others, in one time line.",
+    "repair": "The ledger of a table against its log.",
     "doctor": "Java, memory, versions, cache, jars, root and store, and what to do about each.",
 }
 """The commands with their help, in the order of the help page. A command's module is imported when it is called."""
