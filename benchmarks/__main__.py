@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import against_dbt_spark, changes, files, stores, windows
+from benchmarks import against_dbt_spark, changes, commands, files, stores, windows
 
 BENCHMARKS = {
     "dbt-spark": against_dbt_spark.main,
@@ -13,6 +13,7 @@ BENCHMARKS = {
     "changes": changes.main,
     "windows": windows.main,
     "stores": stores.main,
+    "commands": commands.main,
 }
 
 

@@ -251,12 +251,12 @@ class Table:
     def _data_files(self) -> DataFiles:
         return DataFiles(self._delta, deletion_vectors=_DELETION_VECTORS in self.features)
 
-    @property
+    @cached_property
     def mark(self) -> int | None:
         """The number of penstock's last commit on this table; None if there is no such commit."""
         return self._number_of(MARK)
 
-    @property
+    @cached_property
     def void(self) -> int | None:
         """The number of the last cancelled plan; None if no plan was cancelled."""
         return self._number_of(VOID)

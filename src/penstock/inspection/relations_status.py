@@ -128,13 +128,10 @@ def _read_table(found: _Found, lake: Lookup, relation: Relation, listings: Listi
     versions.add(relation.location, table.version)
     found.set(version=table.version, changed=table.last_modified)
     _count(found, table.statistics())
-    ledger = TableLedger.open(lake, relation, check=False)
+    ledger = TableLedger.of(lake, relation, table)
+    if (lost := ledger.lost_rows) is not None:
+        found.errors.append(lost)
     found.set(kind=ledger.kind, last_run=last_run(ledger) or found.status.changed)
-    try:
-        if ledger.state.mark is not None:
-            TableLedger.open(lake, relation)
-    except PenstockError as error:
-        found.errors.append(str(error))
     part = {FILES: _read_files, CHANGES: _read_changes, WINDOWS: _read_windows}.get(ledger.kind)
     if part is not None:
         part(found, ledger, listings, versions)

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.changes.ledger import ChangeLedger
 from penstock.changes.plan import KIND as CHANGES
 from penstock.changes.plan import ChangePlan
+from penstock.delta.table import Table
 from penstock.errors import NotFound, PenstockError
 from penstock.files.config import FileSource
 from penstock.files.landing import Landing
@@ -47,6 +48,24 @@ class TableLedger:
             raise PenstockError(f"{relation} is a {relation.kind}, so it has no ledger")
         journal: Journal[Any] = Journal(relation.location, lake.storage_options)
         return cls(lake, relation, journal, journal.state(check=check))
+
+    @classmethod
+    def of(cls, lake: Lookup, relation: Relation, table: Table) -> TableLedger:
+        """The same of a table that is open already. Nothing is checked: see `lost_rows`."""
+        journal: Journal[Any] = Journal(relation.location, lake.storage_options)
+        return cls(lake, relation, journal, journal.state_of(table, check=False))
+
+    @property
+    def lost_rows(self) -> str | None:
+        """Why rows that penstock committed are gone; None if other writers have left them."""
+        table = self.state.table
+        if table is None or self.state.mark is None:
+            return None
+        try:
+            self.journal.state_of(table, check=True)
+        except PenstockError as error:
+            return str(error)
+        return None
 
     @cached_property
     def header(self) -> Mapping[str, Any] | None:

@@ -91,6 +91,10 @@ class Journal(Generic[P]):
             table = Table.open(self.location, self._options, files=False)
         except NotFound:
             return State(None, None, None, 0)
+        return self.state_of(table, check=check)
+
+    def state_of(self, table: Table, *, check: bool) -> State:
+        """Where a table stands at the version that it was opened at; see `state`."""
         properties, mark = table.properties, table.mark
         others: list[Commit] = []
         if check and mark is not None:
