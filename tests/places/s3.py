@@ -18,7 +18,7 @@ import pytest
 from tests.places.place import Store
 
 _SECONDS_TO_START = 20
-_KEY = "test"
+_KEY = "loopback-key"
 
 
 class S3(Store):

@@ -82,9 +82,10 @@ class PenstockCredentials(Credentials):
             problems.append(f"`schema` is a name of letters, digits and underscores, not {schema!r}")
         try:
             if isinstance(root, str):
-                normalize(root)
                 if problem := credentials_problem(root):
                     problems.append(f"`root` {problem}")
+                else:
+                    normalize(root)
         except PenstockError as error:
             problems.append(f"`root`: {error}")
         return problems
