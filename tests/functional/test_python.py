@@ -180,7 +180,7 @@ def test_frames_are_written_by_name(lake: penstock.Lake) -> None:
     lake.sql("create view bronze.v as select 1 as a")
     with pytest.raises(PenstockError, match="is a view"):
         lake.write(frame, "bronze.v")
-    with pytest.raises(PenstockError, match="not a mode"):
+    with pytest.raises(PenstockError, match="not a write mode"):
         lake.write(frame, "bronze.keys", mode="upsert")
 
 
