@@ -12,6 +12,7 @@ from penstock.delta.table import Column
 from penstock.errors import PenstockError, UnsupportedTable
 from penstock.lake.folder import LakeFolder
 from penstock.lake.relations import View
+from penstock.lake.reserved import FILES
 from penstock.secrets import remember
 from penstock.spark.runner import Runner
 from penstock.sql import tokens as sql
@@ -48,7 +49,7 @@ class Lake(LakeFolder):
         self.settings = settings or SessionSettings()
         remember(self.settings.spark_config)
         self._threads = threading.local()
-        self.own_rows = _OwnRows(self)
+        self.own_rows: _OwnRows = _OwnRows(self)
 
     @property
     def runner(self) -> Runner:
@@ -80,6 +81,25 @@ class Lake(LakeFolder):
     def table(self, name: str) -> DataFrame:
         """A relation as a PySpark DataFrame."""
         return self.runner.table(self.get(name).name)
+
+    def files(self, name: str) -> pa.Table:
+        """The files of a table that is built from files, as Arrow: those in its ledger, and those that wait.
+
+        The columns are those of `penstock.files`. As a DataFrame: `lake.table("penstock.files").where(…)`.
+        """
+        from penstock.files.plan import KIND
+        from penstock.inspection.table_ledger import TableLedger
+
+        found = self.get(name)
+        TableLedger.open(self, found, check=False).check_kind(KIND, "is not built from files")
+        schema, identifier = found.name.schema, found.name.identifier
+        return self.own_rows.rows(FILES, Wanted.only(table_schema=schema, table_name=identifier))
+
+    def history(self, name: str) -> pa.Table:
+        """The commits of a table as Arrow, the newest first: batches, merges, windows, and commits of others."""
+        from penstock.own_tables.history import time_line
+
+        return time_line(self, name)
 
     def delta(self, name: str) -> DeltaTable:
         """A table as Delta's own DeltaTable: merge, update, delete, history, optimize, vacuum."""

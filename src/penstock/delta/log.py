@@ -15,6 +15,7 @@ LOG_FOLDER = "_delta_log"
 # The protocol has three kinds: one file, one of several parts, or one file with a uuid (Parquet or JSON).
 _FILE = re.compile(r"(?P<version>\d{20})\.checkpoint(\.\d{10}\.(?P<parts>\d{10})|\.[0-9a-f-]{36})?\.(parquet|json)")
 _DOMAIN = "domainMetadata"
+_INFO, _HEAD = b"commitInfo", 40
 _WITH_FILES = ("add", "remove", "cdc")
 
 
@@ -38,6 +39,18 @@ def holds_table(storage: Storage) -> bool:
 def actions_of(data: bytes) -> list[dict[str, Any]]:
     """The actions in a JSON file of the log, one per line. ValueError if a line is not JSON."""
     return [json.loads(line) for line in data.splitlines() if line.strip()]
+
+
+def commit_info(data: bytes) -> dict[str, Any]:
+    """The `commitInfo` in a JSON file of the log; empty if it has none. ValueError if the file is not JSON.
+
+    Only the line of the `commitInfo` is parsed: a commit may have thousands of files, and a time line reads thousands of
+    commits.
+    """
+    for line in data.splitlines():
+        if _INFO in line[:_HEAD] and isinstance(found := json.loads(line).get(_INFO.decode()), dict):
+            return found
+    return next((action[_INFO.decode()] for action in actions_of(data) if _INFO.decode() in action), {})
 
 
 def domains_of(actions: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from penstock.delta.data_files import DataFiles, Statistics
-from penstock.delta.log import Checkpoint, actions_of, commit_file, domains_of
+from penstock.delta.log import Checkpoint, actions_of, commit_file, commit_info, domains_of
 from penstock.errors import NotFound, PenstockError, UnreadableTable, UnsupportedTable
 from penstock.sql.quoting import field_name
 from penstock.storage import Storage, is_uri, with_keys
 from penstock.storage.failures import explain, is_of_store, plain
+
+T = TypeVar("T")
 
 MARK = "penstock"
 """The application id of our transaction marks. Its numbers never restart during the life of a table."""
@@ -162,10 +164,10 @@ class Table:
     def _domains(self) -> Iterator[dict[str, Any]]:
         """The domain metadata of table features, newest first, from the commits and from the newest checkpoint."""
         checkpoint = Checkpoint.newest(self.location, self._storage_options, self.version)
-        for version, actions in self._commits():
+        for version, data in self._commits():
             if checkpoint and version <= checkpoint.version:
                 break
-            yield from domains_of(actions)
+            yield from domains_of(self._parsed(actions_of, data))
         if checkpoint:
             try:
                 yield from checkpoint.domains()
@@ -207,19 +209,22 @@ class Table:
 
         This does not use delta-rs, which fails on the history of a clone: a clone's first commit reads version -1.
         """
-        for version, actions in self._commits():
-            info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-            yield info | {"version": version}
+        for version, data in self._commits():
+            yield self._parsed(commit_info, data) | {"version": version}
 
-    def _commits(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    def _parsed(self, parse: Callable[[bytes], T], data: bytes) -> T:
+        try:
+            return parse(data)
+        except ValueError as error:
+            raise self._unreadable(error) from error
+
+    def _commits(self) -> Iterator[tuple[int, bytes]]:
         storage = Storage(self.location, self._storage_options)
         for version in range(self.version, -1, -1):
             try:
-                yield version, actions_of(storage.read(commit_file(version)))
+                yield version, storage.read(commit_file(version))
             except NotFound:
                 return  # log cleanup has deleted the older commits
-            except ValueError as error:
-                raise self._unreadable(error) from error
 
     @property
     def last_modified(self) -> datetime:

@@ -66,13 +66,18 @@ def files_of(ledger: TableLedger, listings: Listings) -> tuple[pa.Table, str | N
 
     The columns are those of FileRecord, as Arrow, because a ledger may have a million files. The newest come last.
     """
-    records = ledger.files.records
-    found = _table(records, records["status"], records["batchId"], records["batchProcessingTime"], records["reason"])
-    found = found.sort_by([("batch", "ascending"), ("path", "ascending")])
+    found = recorded_files(ledger)
     try:
-        return pa.concat_tables([found, _waiting(ledger, listings)]), None
+        return pa.concat_tables([found, waiting_files(ledger, listings)]), None
     except PenstockError as error:
         return found, str(error)
+
+
+def recorded_files(ledger: TableLedger) -> pa.Table:
+    """All files of the ledger, with the columns of FileRecord. The newest come last."""
+    records = ledger.files.records
+    found = _table(records, records["status"], records["batchId"], records["batchProcessingTime"], records["reason"])
+    return found.sort_by([("batch", "ascending"), ("path", "ascending")])
 
 
 def records_of(files: pa.Table) -> Iterator[FileRecord]:
@@ -87,7 +92,8 @@ def since(files: pa.Table, moment: datetime) -> pa.Table:
     return files.filter(pc.greater_equal(times, int(moment.timestamp() * 1000)))
 
 
-def _waiting(ledger: TableLedger, listings: Listings) -> pa.Table:
+def waiting_files(ledger: TableLedger, listings: Listings) -> pa.Table:
+    """All files that the next run, or a later one, finds new. An error where the next run would fail before it plans."""
     selection = ledger.landing(listings, lambda text: None)
     planned = [_as_read(selection.backlog.files), _as_read(selection.aside)]
     young = _as_read(selection.young)

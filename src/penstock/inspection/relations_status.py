@@ -116,8 +116,8 @@ def _status(lake: Lookup, relation: Relation, listings: Listings, versions: _Ver
     try:
         if relation.kind == "table":
             _read_table(found, lake, relation, listings, versions)
-        elif relation.kind == "files" or lake.view(relation).inputs:
-            found.set(changed=lake.last_modified(relation.name))
+        else:
+            found.set(changed=lake.change_of(relation))
     except PenstockError as error:
         found.errors.append(str(error))
     return found.done()

@@ -58,6 +58,8 @@ class LakeFolder(Lookup):
         """
         self.check_writable()
         self.check_name(name)
+        if name in reserved.TABLES:
+            self._had_own_names.add(name)
         folder = self._folder(name)
         self._sweep(name.schema)
         marker = self._marker(name)

@@ -46,6 +46,8 @@ class Lookup:
         """Locations of relations that this process has dropped. The same relations may use them again."""
         self.own_rows: OwnRows | None = None
         """Makes the rows of the lake's own tables; None if only their columns are known."""
+        self._had_own_names: set[Name] = set()
+        """Relations with the names of own tables that this process has dropped. They may be created again."""
         self._warned_of: set[str] = set()
         """The reserved schemas that this lake has relations of its own in, and that were warned of."""
 
@@ -93,7 +95,7 @@ class Lookup:
         found = self._find(name)
         if name in reserved.TABLES:
             if found is None:
-                return Relation(name, SYSTEM_TABLE, "")
+                return None if name in self._had_own_names else Relation(name, SYSTEM_TABLE, "")
             self._warn_of_own_schema(name.schema)
         return found
 
@@ -181,18 +183,25 @@ class Lookup:
     def last_modified(self, name: str | Name) -> datetime:
         """The time of the last change of a relation's data, without a JVM."""
         relation = self.get(name)
-        if relation.kind == "table":
-            return Table.open(relation.location, self.storage_options, files=False).last_modified
-        if relation.kind == "view":
-            inputs = [self.last_modified(Name.parse(other)) for other in self.view(relation).inputs]
-            if not inputs:
-                raise PenstockError(f"The view {relation} reads no relation of the lake, so its last change is unknown")
-            return max(inputs)
         if relation.kind == SYSTEM_TABLE:
             raise PenstockError(
                 f"{relation} is made anew at each read, so it has no time of its last change",
                 fix="For the freshness of such a source, set `loaded_at_field`.",
             )
+        found = self.change_of(relation)
+        if found is None:
+            raise PenstockError(f"The view {relation} reads no relation of the lake, so its last change is unknown")
+        return found
+
+    def change_of(self, relation: Relation) -> datetime | None:
+        """The time of the last change of a relation's data. None for an own table, and for a view that reads no others."""
+        if relation.kind == "table":
+            return Table.open(relation.location, self.storage_options, files=False).last_modified
+        if relation.kind == "view":
+            inputs = (self.change_of(self.get(other)) for other in self.view(relation).inputs)
+            return max((moment for moment in inputs if moment is not None), default=None)
+        if relation.kind == SYSTEM_TABLE:
+            return None
         dates = [entry.modified for entry in files_at(relation.location, self.storage_options)]
         if not dates:
             raise NotFound(f"There are no files behind {relation}", where=relation.location)
@@ -206,7 +215,7 @@ class Lookup:
 
     def check_name(self, name: Name) -> None:
         """PenstockError if the name is an own table's, or is in a reserved schema that the lake did not have before."""
-        if name.schema in reserved.SCHEMAS:
+        if name.schema in reserved.SCHEMAS and name not in self._had_own_names:
             self._check_reserved(name, name.schema)
             if name in reserved.TABLES and self._find(name) is None:
                 raise reserved.refusal(name)

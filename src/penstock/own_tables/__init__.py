@@ -3,6 +3,8 @@
 | module | tables |
 |---|---|
 | `information_schema` | `information_schema.schemata`, `tables` and `columns` |
+| `relations`, `files`, `batches`, `changes`, `windows` | `penstock.relations`, … |
+| `history` | the time line of one table, for `Lake.history` |
 
 `lake/reserved.py` has the columns, and `spark/own_tables.py` brings the rows into statements.
 

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from penstock.errors import UnsupportedTable
+from penstock.inspection.table_ledger import TableLedger
 from penstock.lake.lookup import Lookup
 from penstock.lake.relations import Relation
 from penstock.lake.reserved import SCHEMAS
 from penstock.sql.wanted import EVERYTHING, Wanted
 
+S = TypeVar("S")
 T = TypeVar("T")
 _READERS = 8
 
@@ -32,7 +35,27 @@ def relations(lake: Lookup, wanted: Wanted = EVERYTHING, *, own: bool = False) -
                     yield relation
 
 
-def each(work: Callable[[Relation], T], found: Iterable[Relation]) -> list[T]:
-    """The work for each relation, several at a time, in the order of the relations."""
+def ledgers(lake: Lookup, wanted: Wanted, kind: str) -> list[TableLedger]:
+    """The ledgers of the wanted tables that have a ledger of a kind."""
+    tables = (relation for relation in relations(lake, wanted) if relation.kind == "table")
+    return [ledger for ledger in each(lambda table: _ledger(lake, table, kind), tables) if ledger is not None]
+
+
+def _ledger(lake: Lookup, table: Relation, kind: str) -> TableLedger | None:
+    try:
+        ledger = TableLedger.open(lake, table, check=False)
+    except UnsupportedTable:
+        return None  # delta-rs can't read it, so it is not built by a ledger
+    return ledger if ledger.kind == kind else None
+
+
+def named(ledger: TableLedger) -> dict[str, str]:
+    """The columns with the name of a ledger's table."""
+    name = ledger.relation.name
+    return {"table_schema": name.schema, "table_name": name.identifier}
+
+
+def each(work: Callable[[S], T], found: Iterable[S]) -> list[T]:
+    """The work for each, several at a time, in the same order."""
     with ThreadPoolExecutor(_READERS, "penstock-own") as pool:
         return list(pool.map(work, found))

@@ -21,9 +21,10 @@ from penstock.spark.internals import table_cache
 from penstock.sql.names import Name
 from penstock.sql.quoting import literal, quote
 from penstock.sql.statement import read
-from penstock.sql.wanted import EVERYTHING, Wanted, wanted_by
+from penstock.sql.wanted import Wanted, wanted_by
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 Mentions = Mapping[Name, list[str]]
@@ -41,7 +42,7 @@ def definition(name: Name, folder: str) -> str:
         for column in reserved.TABLES[name]
     )
     return (
-        f"create table if not exists {name.sql} ({columns}) using parquet location {literal(folder)} "
+        f"create table if not exists {name.sql} ({columns}) using parquet location {literal(Path(folder).as_uri())} "
         f"comment {literal(reserved.DESCRIPTIONS[name])}"
     )
 
@@ -86,7 +87,8 @@ def filled(spark: SparkSession, lake: LakeFolder, mentions: Mentions) -> Iterato
     try:
         for name, texts in mentions.items():
             wanted = Wanted.any_of(wanted_by(text, name.schema, name.identifier) for text in texts)
-            table_cache.keep(spark, name, spark.createDataFrame(_rows(lake, name, wanted)))
+            # In one chunk: createDataFrame of PySpark 4.2 stops at an empty one, and leaves out the rows after it.
+            table_cache.keep(spark, name, spark.createDataFrame(_rows(lake, name, wanted).combine_chunks()))
             kept.append(name)
         yield
     finally:
@@ -94,7 +96,7 @@ def filled(spark: SparkSession, lake: LakeFolder, mentions: Mentions) -> Iterato
             table_cache.drop(spark, name)
 
 
-def _rows(lake: LakeFolder, name: Name, wanted: Wanted = EVERYTHING) -> object:
+def _rows(lake: LakeFolder, name: Name, wanted: Wanted) -> pa.Table:
     if lake.own_rows is None:
         raise PenstockError(f"{name} can only be read through penstock.connect", where=lake.root)
     return lake.own_rows.rows(name, wanted)

@@ -83,6 +83,10 @@ class WindowLedger:
         check_ledger(plan, state, where)
         return Known(plan.ranges.with_(recorded), plan)
 
+    def recorded(self, state: State) -> list[tuple[Window, datetime]]:
+        """The windows that have a record of their own, each with the time of the record; none where there is no table."""
+        return [(window, modified) for window, _, modified in self._found(state)] if state.table is not None else []
+
     def record(self, window: Window, generation: int, facts: dict[str, Any]) -> None:
         """Record that a window's rows are in."""
         header = {"format_version": FORMAT, "kind": "window", "window": window.texts(), **facts}
@@ -115,6 +119,9 @@ class WindowLedger:
             self._journal.storage.delete(path)
 
     def _records(self, state: State) -> list[tuple[Window, str]]:
+        return [(window, path) for window, path, _ in self._found(state)]
+
+    def _found(self, state: State) -> list[tuple[Window, str, datetime]]:
         folder = f"{_FOLDER}/{state.generation}"
         found = []
         for entry in self._journal.storage.list(folder):
@@ -122,7 +129,7 @@ class WindowLedger:
             name = entry.path.rsplit("/", 1)[-1]
             if stamps := _NAME.fullmatch(name):
                 moments = (datetime.strptime(item, _STAMP).replace(tzinfo=timezone.utc) for item in stamps.groups())
-                found.append((Window(*moments), f"{folder}/{name}"))
+                found.append((Window(*moments), f"{folder}/{name}", entry.modified))
         return found
 
 

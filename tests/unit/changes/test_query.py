@@ -32,6 +32,11 @@ def test_a_view_among_the_followed_stands_for_its_tables(lake: Lake) -> None:
         )
 
 
+def test_an_own_table_of_the_lake_has_no_changes(lake: Lake) -> None:
+    with pytest.raises(PenstockError, match=r"reads penstock\.files, one of the lake's own tables"):
+        read(lake, "select f.path, a.id from penstock.files f join s.a on true")
+
+
 def words(text: str) -> str:
     return " ".join(text.split())
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.delta.log import Checkpoint
+from penstock.delta.log import Checkpoint, commit_info
 
 NAMED = "0a1b2c3d-0000-4000-8000-0123456789ab"
 
@@ -67,3 +67,12 @@ def test_one_without_domains(tmp_path: Path) -> None:
     found = Checkpoint.newest(str(tmp_path), None, 0)
     assert found is not None
     assert not list(found.domains())
+
+
+def test_the_commit_info_of_a_commit() -> None:
+    add = b'{"add":{"path":"a","stats":"{\\"commitInfo\\":1}"}}'
+    assert commit_info(add + b'\n{"commitInfo":{"timestamp":1}}\n') == {"timestamp": 1}
+    assert commit_info(b'{ "commitInfo" : {"timestamp":1}}\nthis line is not read') == {"timestamp": 1}
+    assert commit_info(add) == {}
+    with pytest.raises(ValueError, match="Expecting value"):
+        commit_info(b"no json")

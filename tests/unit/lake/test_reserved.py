@@ -120,7 +120,23 @@ def test_a_lake_that_has_such_a_schema_keeps_it(tmp_path: Path, caplog: pytest.L
     lake.rename(Name("penstock", "orders"), Name("penstock", "orders_2"))
     lake.rename(Name("information_schema", "columns"), Name("silver", "kept"))
     assert lake.get("information_schema.columns").kind == "system table"
+    lake.drop(Name("penstock", "orders_2"))
     lake.drop_schema("penstock")
     assert "penstock" not in lake.schemas()
     with pytest.raises(PenstockError, match="reserved"):
         lake.create_schema("penstock")
+
+
+def test_a_relation_with_the_name_of_an_own_table_may_be_built_again(tmp_path: Path) -> None:
+    columns = tmp_path / "information_schema" / "columns"
+    rows = pa.table({"id": pa.array([1], pa.int64())})
+    write_deltalake(str(columns), rows)
+    lake = connect(str(tmp_path))
+    lake.drop(COLUMNS)
+    # dbt drops a relation of another kind before it creates the new one.
+    assert lake.find(COLUMNS) is None
+    assert lake.location_of(COLUMNS) == str(columns)
+    write_deltalake(str(columns), rows)
+    assert lake.get("information_schema.columns").kind == "table"
+    lake.drop(COLUMNS)
+    assert connect(str(tmp_path)).get("information_schema.columns").kind == "system table"
