@@ -25,6 +25,7 @@ from penstock.sql.names import Name
 
 if TYPE_CHECKING:
     from penstock.inspection.planned import Planned
+    from penstock.inspection.verification import Verification
 
 # Nothing is printed or written, except dbt's own cache of the parsed project.
 _QUIET = ("--quiet", "--log-level", "none", "--log-level-file", "none", "--no-write-json", "--no-use-colors")
@@ -98,6 +99,33 @@ class Project:
             planned = self._model(compiled.get(node.unique_id, node), node.unique_id in compiled)
             if planned is not None:
                 yield planned
+
+    def verify(self, table: str) -> tuple[str, Verification]:
+        """The table of a model, and its comparison with what the model computes; Spark starts."""
+        from penstock.inspection.table_ledger import TableLedger
+        from penstock.inspection.verification import verify_changes, verify_files
+
+        wanted = Name.parse(table)
+        models = (node for node in self._manifest.nodes.values() if node.resource_type == "model")
+        node = next((node for node in models if Name(node.schema, node.identifier) == wanted), None)
+        if node is None:
+            raise PenstockError(f"No model of the project makes {wanted}", fix="Name a table as schema.identifier.")
+        kind = kind_of(node)
+        if kind not in (*INGESTED, Kind.CDF_MERGE):
+            what = "another kind of model" if kind is None else kind.text
+            raise PenstockError(
+                f"{wanted} is {what}: its commits record no source versions, so there is nothing to compare with"
+            )
+        compiled = self._compiled([node]).get(node.unique_id)
+        if compiled is None:
+            raise PenstockError(f"dbt can't compile {node.name} without a query, so it can't be verified")
+        adapter: Any = get_adapter_by_type("penstock")  # type: ignore[no-untyped-call]
+        ledger, runner = TableLedger.open(adapter.lake, str(wanted)), adapter.lake.runner
+        if kind is Kind.CDF_MERGE:
+            source = changes.change_source(compiled.to_dict(), self._manifest)
+            return str(wanted), verify_changes(ledger, source, compiled.compiled_code, runner)
+        found = verify_files(ledger, adapter._file_source(node.to_dict()), compiled.compiled_code, runner)
+        return str(wanted), found
 
     def _compiled(self, nodes: list[Any]) -> dict[str, Any]:
         """The models whose SQL dbt could compile without a query, by their ids."""
