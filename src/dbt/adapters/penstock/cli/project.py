@@ -90,15 +90,33 @@ class Project:
         names = [json.loads(line)["unique_id"] for line in listed or ()]
         return [self._manifest.nodes[name] for name in names]
 
-    def plan(self, selection: Sequence[str]) -> Iterator[PlannedModel]:
+    def plan(self, selection: Sequence[str]) -> list[PlannedModel]:
         """What a run would do with each model that comes in steps; and each other model whose config is wrong."""
         nodes = self.select(selection)
         with _no_statement():
             compiled = self._compiled([node for node in nodes if kind_of(node) in _COMPILED])
-        for node in nodes:
-            planned = self._model(compiled.get(node.unique_id, node), node.unique_id in compiled)
-            if planned is not None:
-                yield planned
+        planned = {
+            node.unique_id: self._model(compiled.get(node.unique_id, node), node.unique_id in compiled)
+            for node in nodes
+        }
+        found = {name: one for name, one in planned.items() if one is not None}
+        return [self._after(name, one, found) for name, one in found.items()]
+
+    def _after(self, name: str, one: PlannedModel, found: dict[str, PlannedModel]) -> PlannedModel:
+        """The model, with a note if its tables have not changed yet, but will before it runs."""
+        if one.planned is None or one.planned.has_work or one.kind != Kind.CDF_MERGE.value:
+            return one
+        waiting, seen, before = list(self._manifest.nodes[name].depends_on.nodes), set(), []
+        while waiting:
+            parent = waiting.pop()
+            if parent in seen or parent not in self._manifest.nodes:
+                continue
+            seen.add(parent)
+            waiting += self._manifest.nodes[parent].depends_on.nodes
+            above = found.get(parent)
+            if above is not None and above.planned is not None and above.planned.has_work:
+                before.append(above.relation)
+        return self._with(one, note=f"once {', '.join(sorted(before))} has run: decided at run") if before else one
 
     def verify(self, table: str) -> tuple[str, Verification]:
         """The table of a model, and its comparison with what the model computes; Spark starts."""
