@@ -99,3 +99,22 @@ def test_a_project_that_does_not_parse(project: History) -> None:
 
 def test_a_root_has_no_models(project: History) -> None:
     assert CliRunner().invoke(penstock, ["--root", "lake", "plan"]).exit_code == 2
+
+
+def test_a_model_whose_table_gets_rows_in_the_same_run_is_decided_then() -> None:
+    from types import SimpleNamespace
+
+    from dbt.adapters.penstock.cli.project import PlannedModel, Project
+    from penstock.inspection.planned import AT_RUN, PlannedChanges, PlannedFiles
+
+    def node(*above: str) -> Any:
+        return SimpleNamespace(depends_on=SimpleNamespace(nodes=list(above)))
+
+    project = object.__new__(Project)
+    project._manifest = SimpleNamespace(nodes={"files": node(), "view": node("files"), "copy": node("view")})
+    nothing = PlannedChanges(False, None, (), False, AT_RUN, "")
+    copy = PlannedModel("copy", "s.copy", "cdf_merge", nothing)
+    for files, note in ((3, "once s.files has run: decided at run"), (0, None)):
+        planned = PlannedFiles(False, None, files, 1, 1, None, None, 0, 0)
+        found = {"files": PlannedModel("files", "s.files", "incremental over @data", planned), "copy": copy}
+        assert project._after("copy", copy, found).note == note

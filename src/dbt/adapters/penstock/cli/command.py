@@ -23,6 +23,10 @@ COMMANDS = {
     "history": "Batches, merges, windows and commits of others, in one time line.",
     "repair": "The ledger of a table against its log.",
     "doctor": "Java, memory, versions, cache, jars, root and store, and what to do about each.",
+    "verify": "A table, recomputed by Spark and compared.",
+    "init": "An empty project.",
+    "demo": "A ready project with data to play with, built by Spark.",
+    "completion": "The completion script of bash, zsh or fish.",
 }
 """The commands with their help, in the order of the help page. A command's module is imported when it is called."""
 

@@ -114,7 +114,7 @@ def _told(one: PlannedModel) -> tuple[str, str, list[str]]:
     else:
         lines += _windows(planned)
     if not planned.has_work:
-        return "", "", lines or ["nothing to do"]
+        return ("?", "cyan", [one.note]) if one.note else ("", "", lines or ["nothing to do"])
     return ("+" if planned.creates else "~"), "green" if planned.creates else "yellow", lines
 
 

@@ -25,6 +25,7 @@ from penstock.sql.names import Name
 
 if TYPE_CHECKING:
     from penstock.inspection.planned import Planned
+    from penstock.inspection.verification import Verification
 
 # Nothing is printed or written, except dbt's own cache of the parsed project.
 _QUIET = ("--quiet", "--log-level", "none", "--log-level-file", "none", "--no-write-json", "--no-use-colors")
@@ -89,15 +90,60 @@ class Project:
         names = [json.loads(line)["unique_id"] for line in listed or ()]
         return [self._manifest.nodes[name] for name in names]
 
-    def plan(self, selection: Sequence[str]) -> Iterator[PlannedModel]:
+    def plan(self, selection: Sequence[str]) -> list[PlannedModel]:
         """What a run would do with each model that comes in steps; and each other model whose config is wrong."""
         nodes = self.select(selection)
         with _no_statement():
             compiled = self._compiled([node for node in nodes if kind_of(node) in _COMPILED])
-        for node in nodes:
-            planned = self._model(compiled.get(node.unique_id, node), node.unique_id in compiled)
-            if planned is not None:
-                yield planned
+        planned = {
+            node.unique_id: self._model(compiled.get(node.unique_id, node), node.unique_id in compiled)
+            for node in nodes
+        }
+        found = {name: one for name, one in planned.items() if one is not None}
+        return [self._after(name, one, found) for name, one in found.items()]
+
+    def _after(self, name: str, one: PlannedModel, found: dict[str, PlannedModel]) -> PlannedModel:
+        """The model, with a note if its tables have not changed yet, but will before it runs."""
+        if one.planned is None or one.planned.has_work or one.kind != Kind.CDF_MERGE.value:
+            return one
+        waiting, seen, before = list(self._manifest.nodes[name].depends_on.nodes), set(), []
+        while waiting:
+            parent = waiting.pop()
+            if parent in seen or parent not in self._manifest.nodes:
+                continue
+            seen.add(parent)
+            waiting += self._manifest.nodes[parent].depends_on.nodes
+            above = found.get(parent)
+            if above is not None and above.planned is not None and above.planned.has_work:
+                before.append(above.relation)
+        return self._with(one, note=f"once {', '.join(sorted(before))} has run: decided at run") if before else one
+
+    def verify(self, table: str) -> tuple[str, Verification]:
+        """The table of a model, and its comparison with what the model computes; Spark starts."""
+        from penstock.inspection.table_ledger import TableLedger
+        from penstock.inspection.verification import verify_changes, verify_files
+
+        wanted = Name.parse(table)
+        models = (node for node in self._manifest.nodes.values() if node.resource_type == "model")
+        node = next((node for node in models if Name(node.schema, node.identifier) == wanted), None)
+        if node is None:
+            raise PenstockError(f"No model of the project makes {wanted}", fix="Name a table as schema.identifier.")
+        kind = kind_of(node)
+        if kind not in (*INGESTED, Kind.CDF_MERGE):
+            what = "another kind of model" if kind is None else kind.text
+            raise PenstockError(
+                f"{wanted} is {what}: its commits record no source versions, so there is nothing to compare with"
+            )
+        compiled = self._compiled([node]).get(node.unique_id)
+        if compiled is None:
+            raise PenstockError(f"dbt can't compile {node.name} without a query, so it can't be verified")
+        adapter: Any = get_adapter_by_type("penstock")  # type: ignore[no-untyped-call]
+        ledger, runner = TableLedger.open(adapter.lake, str(wanted)), adapter.lake.runner
+        if kind is Kind.CDF_MERGE:
+            source = changes.change_source(compiled.to_dict(), self._manifest)
+            return str(wanted), verify_changes(ledger, source, compiled.compiled_code, runner)
+        found = verify_files(ledger, adapter._file_source(node.to_dict()), compiled.compiled_code, runner)
+        return str(wanted), found
 
     def _compiled(self, nodes: list[Any]) -> dict[str, Any]:
         """The models whose SQL dbt could compile without a query, by their ids."""
