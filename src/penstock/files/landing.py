@@ -12,12 +12,12 @@ from penstock.files.ledger import Ledger
 from penstock.files.quarantine import Quarantine
 from penstock.files.records import RECORDS, without
 from penstock.files.records import known as known_of
-from penstock.files.report import count
 from penstock.files.roots import Roots, below
 from penstock.files.selection import Selection, Selector
 from penstock.files.source import Listings, matching, none
 from penstock.protocol.state import State
 from penstock.sql.names import Name
+from penstock.wording import count
 
 
 class Landing:

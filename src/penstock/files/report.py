@@ -12,6 +12,7 @@ from penstock.files.records import QUARANTINED, SKIPPED
 from penstock.files.roots import located
 from penstock.protocol.report import Report
 from penstock.secrets import logger
+from penstock.wording import count, size
 
 if TYPE_CHECKING:
     from penstock.files.plan import FilePlan
@@ -142,20 +143,3 @@ class FileReporter:
     def close(self) -> None:
         """Remove the progress bar."""
         self._progress.clear()
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def size(number: int) -> str:
-    """
-    >>> size(999), size(1_600_000)
-    ('999 B', '1.6 MB')
-    """
-    value = float(number)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    raise AssertionError("unreachable")

@@ -14,12 +14,12 @@ from penstock.files.backlog import Backlog
 from penstock.files.config import FileSource
 from penstock.files.quarantine import Quarantine
 from penstock.files.records import INGESTED, LINES, READ, REPLACED, SKIPPED, lines, without
-from penstock.files.report import count
 from penstock.files.roots import Roots, located
 from penstock.files.source import FILES, matching, none
 from penstock.secrets import logger
 from penstock.spark.reading.virtual_columns import FILE_URI
 from penstock.sql.names import Name
+from penstock.wording import count
 
 log = logger("penstock.files")
 

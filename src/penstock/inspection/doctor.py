@@ -22,6 +22,7 @@ from penstock.spark.startup.java import find_java, find_spark_home
 from penstock.spark.startup.memory import MEBIBYTE, budget, driver_memory
 from penstock.spark.startup.store_jars import jar_set
 from penstock.spark.startup.store_settings import StoreSettings
+from penstock.wording import count
 
 Verdict = Literal["ok", "warning", "error"]
 
@@ -204,7 +205,9 @@ def _jar_check(name: str, jars: JarSet, settings: SessionSettings) -> Check:
 def _root(lake: Lookup) -> Check:
     lake.storage.check_root(writable=not lake.read_only)
     schemas = lake.schemas()
-    return Check("root", "ok", f"{lake.root}, {len(schemas)} schemas" if schemas else f"{lake.root}, without schemas")
+    return Check(
+        "root", "ok", f"{lake.root}, {count(len(schemas), 'schema')}" if schemas else f"{lake.root}, without schemas"
+    )
 
 
 def _store(lake: Lookup) -> Check:

@@ -16,9 +16,9 @@ from penstock.delta.commits import OURS, Commit, is_ours
 from penstock.errors import PenstockError
 from penstock.files.plan import KIND as FILES
 from penstock.files.records import READ, RELEASED
-from penstock.files.report import count
 from penstock.inspection.table_ledger import TableLedger
 from penstock.windows.plan import KIND as WINDOWS
+from penstock.wording import count
 
 _NOTE = re.compile(rf"{re.escape(OURS)}(\S+) .*?(?: void: (.*))?", re.DOTALL)
 _MADE = re.compile(r"CREATE|(?:CREATE OR )?REPLACE TABLE")

@@ -16,12 +16,12 @@ from penstock.delta.table import Table
 from penstock.errors import PenstockError
 from penstock.files.plan import KIND as FILES
 from penstock.files.records import QUARANTINED, known
-from penstock.files.report import count
 from penstock.files.source import Listings
 from penstock.inspection.table_ledger import TableLedger
 from penstock.lake.lookup import Lookup
 from penstock.lake.relations import Relation
 from penstock.windows.plan import KIND as WINDOWS
+from penstock.wording import count
 
 MANY_SMALL = 50
 """From this number on, small files need attention, and `penstock maintain` joins them."""

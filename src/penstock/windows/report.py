@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from penstock.delta.commit_metrics import CommitMetrics
 from penstock.protocol.report import Report
 from penstock.windows.window import Window, span
+from penstock.wording import count
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class WindowReport(Report):
         """The result of the windows that were asked for; names the whole range if the job brought in others."""
         others = len(self.windows) > 1 or tuple(self.windows) != tuple(asked)
         return Outcome(
-            f"OK {self.rows:,} rows" + (f" of {span(self.windows)}" if others and self.windows else ""),
+            f"OK {count(self.rows, 'row')}" + (f" of {span(self.windows)}" if others and self.windows else ""),
             self.rows,
             sum(commit.files for commit in self.commits),
             sum(commit.bytes for commit in self.commits),

@@ -52,6 +52,16 @@ def test_a_wrong_command_exits_with_2(arguments: list[str]) -> None:
     assert CliRunner().invoke(penstock, arguments).exit_code == 2
 
 
+def test_the_lake_may_be_named_after_the_command(shop: History) -> None:
+    after = CliRunner().invoke(penstock, ["status", "--json", "--root", shop.lake.root])
+    before = CliRunner().invoke(penstock, ["--root", shop.lake.root, "status", "--json"])
+    assert (after.exit_code, after.stdout) == (before.exit_code, before.stdout)
+    assert CliRunner().invoke(penstock, ["files", "show", "a.b", "--root", shop.lake.root]).exit_code == 1
+    both = CliRunner().invoke(penstock, ["--target", "prod", "status", "--root", shop.lake.root])
+    assert both.exit_code == 2
+    assert "leave out the other options" in both.stderr
+
+
 def test_no_project_and_no_root_exits_with_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(penstock, ["status"])

@@ -78,7 +78,7 @@ def test_the_store_is_written_and_left_as_it_was(shop: History) -> None:
     shop.lake.create_schema("bronze")
     assert checks(shop)["store"].verdict == "ok"
     assert [name for name in os.listdir(shop.lake.root) if name.startswith(PROBE)] == []
-    assert checks(shop)["root"].found.endswith("1 schemas")
+    assert checks(shop)["root"].found.endswith("1 schema")
 
 
 def test_a_root_that_is_not_there_is_not_created(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dbt.adapters.contracts.connection import AdapterResponse
 
 from penstock.spark.backend import Result
+from penstock.wording import count
 
 
 @dataclass
@@ -28,7 +29,7 @@ class PenstockAdapterResponse(AdapterResponse):
         if written is None:
             return cls(_message="OK", code="OK", query_id=result.query_id)
         return cls(
-            _message=f"OK {written.rows:,} rows" if written.rows else "OK",
+            _message=f"OK {count(written.rows, 'row')}" if written.rows else "OK",
             code="OK",
             rows_affected=written.rows,
             query_id=result.query_id,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dbt.adapters.penstock.cli.lake import Given
+from dbt.adapters.penstock.cli.lake import Given, lake_options
 from penstock.errors import PenstockError
 from penstock.secrets import redact
 
@@ -71,22 +71,16 @@ def _line(error: Exception) -> str:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--root", metavar="PATH", help="The lake's folder or URI. Without it: the dbt profile of this folder.")
-@click.option("--project-dir", metavar="PATH", help="The folder of the dbt project, if it is not the current one.")
-@click.option("--profiles-dir", metavar="PATH", help="The folder of profiles.yml.")
-@click.option("--profile", metavar="NAME", help="The dbt profile.")
-@click.option("--target", "-t", metavar="NAME", help="The target in the profile.")
+@lake_options
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="dbt-penstock", prog_name="penstock")
 @click.pass_context
-def penstock(ctx: click.Context, /, root: str | None, debug: bool, **dbt: str | None) -> None:
+def penstock(ctx: click.Context, /, debug: bool) -> None:
     """Ask a lake of penstock: what is in it, what happened, and what a run would do.
 
     Exit codes: 0 all is fine, 1 something is wrong, 2 the command or the config is wrong.
     """
-    if root is not None and any(dbt.values()):
-        raise click.UsageError("--root names the lake, so no dbt project is read: leave out the other options.")
-    ctx.obj = Given(root, **dbt)
+    ctx.ensure_object(Given)
 
 
 def as_json(command: F) -> F:

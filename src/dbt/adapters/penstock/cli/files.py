@@ -12,6 +12,7 @@ import click
 from dbt.adapters.penstock.cli import screen
 from dbt.adapters.penstock.cli.command import as_json, found_wrong
 from dbt.adapters.penstock.cli.lake import Given, pass_given
+from penstock.wording import count, size
 
 if TYPE_CHECKING:
     from penstock.inspection.file_story import FileRecord, FileStory
@@ -93,7 +94,7 @@ def show(
     else:
         _show(rows)
         left = f", the newest {len(rows):,} are shown (--limit 0 shows all)" if len(rows) < total else ""
-        screen.say(f"{total:,} files{left}", "dim")
+        screen.say(f"{count(total, 'file')}{left}", "dim")
         if error is not None:
             screen.say(f"The next run fails: {error}", "bold red")
     if error is not None:
@@ -101,8 +102,6 @@ def show(
 
 
 def _show(rows: list[FileRecord]) -> None:
-    from penstock.files.report import size
-
     screen.print_table(
         ("batch", "recorded", "status", "written", "size", "path", "reason"),
         [

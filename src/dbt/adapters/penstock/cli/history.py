@@ -10,6 +10,7 @@ from dbt.adapters.penstock.cli import screen
 from dbt.adapters.penstock.cli.command import as_json
 from dbt.adapters.penstock.cli.files import Moment
 from dbt.adapters.penstock.cli.lake import Given, pass_given
+from penstock.wording import size
 
 _COLUMNS = ("version", "time", "kind", "batch", "inserted", "updated", "deleted", "files", "bytes", "seconds", "what")
 _STYLES = {"cancelled": "yellow", "other": "cyan", "refresh": "bold"}
@@ -23,7 +24,6 @@ _STYLES = {"cancelled": "yellow", "other": "cyan", "refresh": "bold"}
 @pass_given
 def history(given: Given, table: str, since: datetime | None, limit: int, json: bool) -> None:
     """Batches, merges, windows and commits of others, in one time line: rows, files and seconds."""
-    from penstock.files.report import size
     from penstock.inspection.history import history as commits_of
     from penstock.inspection.table_ledger import TableLedger
 

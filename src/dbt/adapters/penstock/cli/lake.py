@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from penstock.api import Lake
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ConfigError(click.ClickException):
@@ -96,4 +99,33 @@ def _has_profiles(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, "profiles.yml"))
 
 
-pass_given = click.make_pass_decorator(Given)
+def _take(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Note an option of the lake, wherever it stands: before the command or after it."""
+    if value is None:
+        return
+    given = ctx.ensure_object(Given)
+    setattr(given, str(option.name), value)
+    if given.root is not None and any((given.project_dir, given.profiles_dir, given.profile, given.target)):
+        raise click.UsageError("--root names the lake, so no dbt project is read: leave out the other options.")
+
+
+_OPTIONS = (
+    (("--root",), "PATH", "The lake's folder or URI. Without it: the dbt profile of this folder."),
+    (("--project-dir",), "PATH", "The folder of the dbt project, if it is not the current one."),
+    (("--profiles-dir",), "PATH", "The folder of profiles.yml."),
+    (("--profile",), "NAME", "The dbt profile."),
+    (("--target", "-t"), "NAME", "The target in the profile."),
+)
+
+
+def lake_options(command: F) -> F:
+    """The options that say which lake is meant."""
+    for names, metavar, text in reversed(_OPTIONS):
+        option = click.option(*names, metavar=metavar, help=text, expose_value=False, callback=_take)
+        command = option(command)
+    return command
+
+
+def pass_given(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the lake as its first argument, and the options that name it."""
+    return lake_options(click.make_pass_decorator(Given)(command))

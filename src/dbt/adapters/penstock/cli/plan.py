@@ -9,6 +9,7 @@ import click
 from dbt.adapters.penstock.cli import screen
 from dbt.adapters.penstock.cli.command import as_json, found_wrong
 from dbt.adapters.penstock.cli.lake import ConfigError, Given, pass_given
+from penstock.wording import count, size
 
 if TYPE_CHECKING:
     from dbt.adapters.penstock.cli.project import PlannedModel
@@ -119,8 +120,6 @@ def _told(one: PlannedModel) -> tuple[str, str, list[str]]:
 
 
 def _files(planned: PlannedFiles) -> list[str]:
-    from penstock.files.report import count, size
-
     lines = []
     if planned.files:
         batches = f"{planned.batches:,} batch" if planned.batches == 1 else f"{planned.batches:,} batches"
@@ -141,7 +140,7 @@ def _changes(planned: PlannedChanges) -> list[str]:
         if versions.first is None:
             lines.append(f"built from {versions.source} at version {versions.last}")
             continue
-        rows = "" if versions.rows is None else f", {versions.rows:,} rows by its commits"
+        rows = "" if versions.rows is None else f", {count(versions.rows, 'row')} by its commits"
         lines.append(f"{versions.source} {versions.first} to {versions.last}{rows}")
     if planned.more:
         lines.append("and later versions in further commits (`cdf_max_versions`)")
@@ -151,8 +150,6 @@ def _changes(planned: PlannedChanges) -> list[str]:
 
 
 def _windows(planned: PlannedWindows) -> list[str]:
-    from penstock.files.report import count
-
     lines = []
     if planned.windows:
         first = ", ".join(planned.windows[:_SHOWN])

@@ -9,6 +9,7 @@ import click
 from dbt.adapters.penstock.cli import screen
 from dbt.adapters.penstock.cli.command import as_json, found_wrong
 from dbt.adapters.penstock.cli.lake import Given, pass_given
+from penstock.wording import count, size
 
 if TYPE_CHECKING:
     from penstock.inspection.relations_status import RelationStatus
@@ -38,7 +39,7 @@ def status(given: Given, names: tuple[str, ...], json: bool) -> None:
     else:
         _show(found)
         screen.say(
-            f"{total['relations']:,} relations, {total['attention']:,} need attention, {total['errors']:,} with errors",
+            f"{count(total['relations'], 'relation')}, {total['attention']:,} need attention, {total['errors']:,} with errors",
             "dim",
         )
     if total["errors"]:
@@ -46,8 +47,6 @@ def status(given: Given, names: tuple[str, ...], json: bool) -> None:
 
 
 def _show(found: list[RelationStatus]) -> None:
-    from penstock.files.report import size
-
     rows = [
         (
             one.name,

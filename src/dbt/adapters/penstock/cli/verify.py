@@ -7,6 +7,7 @@ import click
 from dbt.adapters.penstock.cli import screen
 from dbt.adapters.penstock.cli.command import as_json, found_wrong
 from dbt.adapters.penstock.cli.lake import Given, pass_given
+from penstock.wording import count
 
 
 @click.command()
@@ -32,7 +33,7 @@ def verify(given: Given, table: str, json: bool) -> None:
         for note in found.notes:
             screen.say(f"Note: {note}", "cyan")
         if found.is_right:
-            screen.say(f"{relation} is right: {found.rows:,} rows, compared by {found.compared}", "green")
+            screen.say(f"{relation} is right: {count(found.rows, 'row')}, compared by {found.compared}", "green")
         else:
             screen.say(f"{relation}: {found.missing:,} rows are missing, {found.extra:,} are too many", "bold red")
             screen.print_table(

@@ -19,6 +19,7 @@ from dbt.adapters.penstock.response import PenstockAdapterResponse
 from penstock.config.kinds import INGESTED, Kind, kind_of
 from penstock.sql.names import Name
 from penstock.sql.tokens import bind
+from penstock.wording import count
 
 if TYPE_CHECKING:
     from penstock.files import FileSource, IngestReport, Listings
@@ -86,7 +87,9 @@ def _keys(config: Mapping[str, Any], manifest: Any) -> dict[str, Any]:
 
 def response(report: IngestReport) -> PenstockAdapterResponse:
     """The result of a run, for `run_results.json`."""
-    message = "OK nothing new" if report.nothing_new else f"OK {report.files:,} files, {report.rows:,} rows"
+    message = (
+        "OK nothing new" if report.nothing_new else f"OK {count(report.files, 'file')}, {count(report.rows, 'row')}"
+    )
     return PenstockAdapterResponse(
         _message=message,
         code="OK",
