@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from penstock.storage import Storage, with_keys
+from penstock.storage import Entry, Storage, with_keys
 
 LOG_FOLDER = "_delta_log"
 # The protocol has three kinds: one file, one of several parts, or one file with a uuid (Parquet or JSON).
@@ -28,7 +28,16 @@ FIRST_COMMIT = commit_file(0)
 
 def has_commits(storage: Storage, prefix: str = "") -> bool:
     """Whether a log folder has a commit. A first write that still runs or was killed leaves one without commits."""
-    return any(not entry.path.rsplit("/", 1)[-1].startswith(".") for entry in storage.list(f"{prefix}{LOG_FOLDER}"))
+    return any(_is_of_log(entry) for entry in storage.list(f"{prefix}{LOG_FOLDER}"))
+
+
+def _is_of_log(entry: Entry) -> bool:
+    """Whether an object is a file of the log, and neither a temporary file nor an empty object that is a folder to Spark.
+
+    Such an object is named `_delta_log/`, and listed without the slash.
+    """
+    name = entry.path.rsplit("/", 1)[-1]
+    return not name.startswith(".") and (entry.size > 0 or "." in name)
 
 
 def holds_table(storage: Storage) -> bool:

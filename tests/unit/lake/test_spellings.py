@@ -70,3 +70,13 @@ def test_a_ledger_that_has_the_root_in_the_spelling_of_an_earlier_version() -> N
 def test_two_spellings_of_one_source_are_listed_once() -> None:
     source = FileSource.from_mapping({"source_roots": ["s3://bucket/in", "s3a://bucket/in/"]})
     assert source.source_roots == ("s3://bucket/in",)
+
+
+def test_a_log_folder_that_a_failed_write_has_left_is_no_table(s3: S3) -> None:
+    """Spark marks a folder by an empty object whose name ends in a slash."""
+    lake = Lake("s3://bucket/lake", storage_options=s3.options)
+    for folder in ("orders/", "orders/_delta_log/", "orders/_delta_log/_staged_commits/"):
+        s3.put(f"lake/silver/{folder}", b"")
+    assert lake.find(Name("silver", "orders")) is None
+    s3.put("lake/silver/orders/_delta_log/00000000000000000004.json", b"")
+    assert lake.get("silver.orders").kind == "table", "a broken log is no missing table"
